@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 use measure::clock::Clock;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::Error;
 use crate::shared::{Handle, Shared};
@@ -117,6 +118,34 @@ fn await_value(word: &AtomicU64, value: u64, clock: Clock) -> Result<(), Error> 
     Ok(())
 }
 
+/// Measures the core-to-core latency of two CPUs, in ns, with a thread on each. Fails if this
+/// process may not use both, or if the CPUs are busy.
+pub fn core_to_core(cpus: [u32; 2]) -> Result<f64, Error> {
+    let clock = Clock::calibrate();
+    let [first, second] = two_threads(cpus, &|line| line.run(clock))?;
+    Ok(first?.max(second?))
+}
+
+/// Runs each end of a line in a thread on its CPU.
+fn two_threads<T: Send>(cpus: [u32; 2], run: &(dyn Fn(&mut Line) -> T + Sync)) -> Result<[T; 2], Error> {
+    let (first, handle) = Line::offer()?;
+    let second = Line::open(&handle)?;
+    let on_its_cpu = |mut line: Line, cpu: u32| -> Result<T, Error> {
+        let mut only = CpuSet::new();
+        only.set(cpu as usize);
+        let pinned = sched_setaffinity(None, &only);
+        pinned.map_err(|errno| failed(format!("a thread may not run on CPU {cpu}: {errno}")))?;
+        Ok(run(&mut line))
+    };
+    let [one, other] = cpus;
+    std::thread::scope(|scope| {
+        let second = scope.spawn(move || on_its_cpu(second, other));
+        let first = scope.spawn(move || on_its_cpu(first, one)).join();
+        // A panic of a thread is a defect, as it would be in this one.
+        Ok([first.expect("the thread measured")?, second.join().expect("the thread measured")?])
+    })
+}
+
 fn failed(reason: String) -> Error {
     Error::Calibration { reason }
 }
@@ -125,14 +154,10 @@ fn failed(reason: String) -> Error {
 mod tests {
     use super::*;
 
-    /// The CPUs that this process may use, each as a set.
-    fn cpus() -> impl Iterator<Item = rustix::thread::CpuSet> {
+    /// The first CPUs that this process may use.
+    fn cpus() -> Vec<u32> {
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();
-        (0..rustix::thread::CpuSet::MAX_CPU).filter(move |cpu| allowed.is_set(*cpu)).map(|cpu| {
-            let mut only = rustix::thread::CpuSet::new();
-            only.set(cpu);
-            only
-        })
+        (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).take(2).map(|cpu| cpu as u32).collect()
     }
 
     /// Each thread has its own CPU, as ranks have. A busy machine rarely runs both at the same
@@ -140,25 +165,19 @@ mod tests {
     #[test]
     fn two_ranks_agree_on_the_time_of_a_line() {
         const BUSY: Duration = Duration::from_secs(100);
-        let cpus: Vec<_> = cpus().take(2).collect();
-        let &[one, other] = &cpus[..] else {
+        let &[one, other] = &cpus()[..] else {
             return eprintln!("SKIPPED (two CPUs): this process may use one");
         };
         let clock = Clock::calibrate();
-        let (mut first, handle) = Line::offer().unwrap();
-        let mut second = Line::open(&handle).unwrap();
-        for _ in 0..2 {
-            let times = std::thread::scope(|scope| {
-                let ends = [(&mut first, one), (&mut second, other)].map(|(line, cpu)| {
-                    scope.spawn(move || {
-                        rustix::thread::sched_setaffinity(None, &cpu).unwrap();
-                        line.run_within(BUSY, clock).unwrap()
-                    })
-                });
-                ends.map(|end| end.join().unwrap())
-            });
-            assert!(times.iter().all(|ns| *ns > 1.0), "{times:?}");
-        }
+        let twice = |line: &mut Line| [(); 2].map(|()| line.run_within(BUSY, clock).unwrap());
+        let times = two_threads([one, other], &twice).unwrap();
+        assert!(times.as_flattened().iter().all(|ns| *ns > 1.0), "{times:?}");
+    }
+
+    #[test]
+    fn a_cpu_that_may_not_be_used_is_named() {
+        let error = core_to_core([0, CpuSet::MAX_CPU as u32 - 1]).unwrap_err().to_string();
+        assert!(error.contains("may not run on CPU 1023"), "{error}");
     }
 
     #[test]
@@ -171,20 +190,12 @@ mod tests {
     #[test]
     fn ranks_on_one_cpu_are_given_up_in_time() {
         let clock = Clock::calibrate();
-        let (mut first, handle) = Line::offer().unwrap();
-        let mut second = Line::open(&handle).unwrap();
-        let only = cpus().next().unwrap();
+        let only = cpus()[0];
         let start = clock.now();
-        std::thread::scope(|scope| {
-            for line in [&mut first, &mut second] {
-                scope.spawn(move || {
-                    rustix::thread::sched_setaffinity(None, &only).unwrap();
-                    // The other thread may only see that this one has given up.
-                    let error = line.run(clock).unwrap_err().to_string();
-                    assert!(error.contains("preempted") || error.contains("does not answer"), "{error}");
-                });
-            }
-        });
+        for error in two_threads([only; 2], &|line| line.run(clock).unwrap_err().to_string()).unwrap() {
+            // The other thread may only see that this one has given up.
+            assert!(error.contains("preempted") || error.contains("does not answer"), "{error}");
+        }
         assert!(clock.now().since(start) < clock.ticks(2 * (LIMIT + PATIENCE)));
     }
 }

@@ -36,6 +36,7 @@ pub mod transfer;
 mod verbs_endpoint;
 pub mod worker;
 
+pub use calibrate::core_to_core;
 pub use error::Error;
 pub use pattern::command;
 pub use patterns::PATTERNS;

@@ -199,6 +199,12 @@ pub enum Unit {
     /// Microseconds.
     #[serde(rename = "us")]
     Us,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Ms,
+    /// Seconds.
+    #[serde(rename = "s")]
+    S,
     /// 10^9 bit/s.
     #[serde(rename = "Gb/s")]
     GbPerS,

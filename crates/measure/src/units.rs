@@ -64,21 +64,32 @@ impl Dimension {
             Self::Bandwidth => "Gb/s, MB/s or MiB/s",
             Self::MessageRate => "Mmsg/s",
             Self::Number | Self::Share => "no unit",
-            Self::Time => "ns or us",
+            Self::Time => "ns, us, ms or s",
         }
     }
 }
 
 impl Unit {
     /// Every unit.
-    pub const ALL: [Self; 7] =
-        [Self::Ns, Self::Us, Self::GbPerS, Self::MbPerS, Self::MBPerS, Self::MiBPerS, Self::MmsgPerS];
+    pub const ALL: [Self; 9] = [
+        Self::Ns,
+        Self::Us,
+        Self::Ms,
+        Self::S,
+        Self::GbPerS,
+        Self::MbPerS,
+        Self::MBPerS,
+        Self::MiBPerS,
+        Self::MmsgPerS,
+    ];
 
     /// Its symbol, as plans have it, e.g. `Gb/s`.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Ns => "ns",
             Self::Us => "us",
+            Self::Ms => "ms",
+            Self::S => "s",
             Self::GbPerS => "Gb/s",
             Self::MbPerS => "Mb/s",
             Self::MBPerS => "MB/s",
@@ -90,7 +101,7 @@ impl Unit {
     /// What it measures.
     pub fn dimension(self) -> Dimension {
         match self {
-            Self::Ns | Self::Us => Dimension::Time,
+            Self::Ns | Self::Us | Self::Ms | Self::S => Dimension::Time,
             Self::GbPerS | Self::MbPerS | Self::MBPerS | Self::MiBPerS => Dimension::Bandwidth,
             Self::MmsgPerS => Dimension::MessageRate,
         }
@@ -101,9 +112,10 @@ impl Unit {
         match self {
             Self::Ns => 1.0,
             Self::Us => 1e3,
+            Self::S => 1e9,
             Self::GbPerS => 1e9 / 8.0,
             Self::MbPerS => 1e6 / 8.0,
-            Self::MBPerS | Self::MmsgPerS => 1e6,
+            Self::Ms | Self::MBPerS | Self::MmsgPerS => 1e6,
             Self::MiBPerS => f64::from(1 << 20),
         }
     }

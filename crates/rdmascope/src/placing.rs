@@ -29,6 +29,16 @@ impl Placing {
         Self { cache, known, pair: None, has_begun: false, placed: Vec::new() }
     }
 
+    /// Returns the best core-to-core latency known of two CPUs that are `ns` apart now, and keeps
+    /// this latency for later runs. Each environment is that of a rank on one of the CPUs.
+    pub(crate) fn best_of(environments: &[Environment; 2], ns: f64) -> Option<f64> {
+        let mut placing = Self::new();
+        let key = key(Pair::of(environments)?, &Wanted::default())?;
+        let best_ns = placing.known.see(key, ns);
+        placing.keep();
+        Some(best_ns)
+    }
+
     /// Sets the CPUs on which the ranks run.
     pub(crate) fn started(&mut self, environments: &[Environment]) {
         self.pair = Pair::of(environments);

@@ -12,7 +12,9 @@ const shownEnds = () => {
 const isLogY = () => byId("log-y").getAttribute("aria-pressed") === "true";
 const showLogY = (is) => byId("log-y").setAttribute("aria-pressed", String(is));
 
-const unitOf = (largest) => largest < 10000 ? { one: 1, name: "ns" } : { one: 1000, name: "us" };
+/** The unit of times up to this many ns: numbers of at most four digits before the point. */
+const unitOf = (largest) => [{ one: 1, name: "ns" }, { one: 1e3, name: "us" }, { one: 1e6, name: "ms" }, { one: 1e9, name: "s" }]
+  .find(({ one, name }) => largest < 10000 * one || name === "s");
 
 /** The heights of bins: the samples of each. Two points have different bins, so theirs are shares per ns. */
 const binHeights = (end, compares) => end.counts.map((count, i) =>

@@ -18,7 +18,7 @@ const drawPanel = async (panel) => {
   const box = byId(panel.id);
   const bins = panel.series[0].counts.length;
   const last = panel.from_ns + bins * panel.width_ns;
-  const unit = last < 10000 ? { one: 1, name: "ns" } : { one: 1000, name: "us" };
+  const unit = unitOf(last);
   const layout = baseLayout();
   Object.assign(layout.xaxis, { title: { text: `latency [${unit.name}]` }, type: "linear", exponentformat: "none",
     range: [panel.from_ns / unit.one, last / unit.one] });

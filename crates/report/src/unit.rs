@@ -106,7 +106,10 @@ mod tests {
     #[test]
     fn a_unit_of_another_kind_is_refused_in_a_sentence() {
         let error = Scale::of(Some(Unit::GbPerS), "latency.p50_ns", PATTERNS).unwrap_err();
-        assert_eq!(error.to_string(), "cannot print latency.p50_ns in Gb/s: it is a time; use ns or us");
+        assert_eq!(
+            error.to_string(),
+            "cannot print latency.p50_ns in Gb/s: it is a time; use ns, us, ms or s"
+        );
     }
 
     #[test]

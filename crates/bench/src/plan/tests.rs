@@ -318,8 +318,8 @@ fn figures_show_what_is_measured() {
         ),
         (
             "unit = \"furlong\"",
-            "plans/x.toml:10: the figure \"T\" cannot be read: unknown unit \"furlong\": use one of ns, us, Gb/s, \
-             Mb/s, MB/s, MiB/s, Mmsg/s",
+            "plans/x.toml:10: the figure \"T\" cannot be read: unknown unit \"furlong\": use one of ns, us, ms, s, \
+             Gb/s, Mb/s, MB/s, MiB/s, Mmsg/s",
         ),
     ] {
         assert_eq!(figure(lines), error);

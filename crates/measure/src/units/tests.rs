@@ -128,6 +128,7 @@ fn units_convert_from_the_base_of_what_they_measure() {
     let converted = [Unit::Us, Unit::GbPerS, Unit::MBPerS, Unit::MiBPerS].map(|unit| 12.5e9 / unit.one());
     assert_eq!(converted, [12.5e6, 100.0, 12_500.0, 12.5e9 / 1_048_576.0]);
     assert_eq!((Unit::Ns.one(), 2.5e6 / Unit::MmsgPerS.one()), (1.0, 2.5));
+    assert_eq!([Unit::Ms, Unit::S].map(|unit| 330_327_440.0 / unit.one()), [330.327_44, 0.330_327_44]);
 }
 
 #[test]
@@ -139,7 +140,7 @@ fn units_have_one_name_in_plans_and_texts() {
     assert_eq!(format!("{:>6}", Unit::Us), "    us");
     assert_eq!(
         why("MB".parse::<Unit>()),
-        "cannot read \"MB\" as a unit: write one of ns, us, Gb/s, Mb/s, MB/s, MiB/s, Mmsg/s"
+        "cannot read \"MB\" as a unit: write one of ns, us, ms, s, Gb/s, Mb/s, MB/s, MiB/s, Mmsg/s"
     );
 }
 

@@ -13,6 +13,7 @@ use rustix::fs::{Access, access};
 
 use super::trial::Refusal;
 use crate::devices::{Device, Survey};
+use crate::placing::Placing;
 
 /// The facts about a host.
 #[derive(Debug)]
@@ -42,6 +43,9 @@ pub(super) struct Facts {
     pub(super) adapters: Vec<Adapter>,
     pub(super) cpus: Cpus,
     pub(super) clock: ClockFacts,
+    /// The core-to-core latency of the ranks' CPUs, or why it could not be measured; `None` if
+    /// there is only one CPU.
+    pub(super) core_to_core: Option<Result<CoreToCore, String>>,
     pub(super) firewall: Firewall,
     /// The state of each technique of an environment.
     pub(super) techniques: Vec<State>,
@@ -99,6 +103,14 @@ pub(super) struct ClockFacts {
     pub(super) why_not_tsc: Option<&'static str>,
 }
 
+/// The core-to-core latency of the ranks' CPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CoreToCore {
+    pub(super) ns: f64,
+    /// The best one known of these CPUs, which may be this one.
+    pub(super) best_ns: f64,
+}
+
 /// The rules of the kernel's packet filter.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Firewall {
@@ -122,6 +134,7 @@ impl Facts {
             stamp_ns: StampCost::measure(&clock).stamp_ns.round() as u64,
             why_not_tsc: Clock::why_not_tsc(),
         };
+        facts.core_to_core = facts.core_to_core();
         facts.firewall = firewall(facts.is_root);
         facts
     }
@@ -155,6 +168,7 @@ impl Facts {
             adapters: adapters(&root),
             cpus: Cpus::read(&root, &status),
             clock: ClockFacts { name: "tsc", stamp_ns: 0, why_not_tsc: None },
+            core_to_core: None,
             firewall: Firewall::Unknown("only root may read the rules"),
             techniques: Vec::new(),
             left_behind: Vec::new(),
@@ -196,6 +210,16 @@ impl Facts {
     /// Returns a command that needs root, as this user has to type it.
     pub(super) fn as_root(&self, command: &str) -> String {
         if self.is_root { command.to_owned() } else { format!("sudo {command}") }
+    }
+
+    /// Measures the core-to-core latency of the ranks' CPUs as they are now.
+    fn core_to_core(&self) -> Option<Result<CoreToCore, String>> {
+        let &[one, other] = self.rank_cpus() else { return None };
+        let compared = |ns: f64| {
+            let environments = [one, other].map(|cpu| Environment::capture(0, Some(vec![cpu])));
+            CoreToCore { ns, best_ns: Placing::best_of(&environments, ns).unwrap_or(ns) }
+        };
+        Some(bench::core_to_core([one, other]).map(compared).map_err(|error| error.to_string()))
     }
 
     /// Returns the CPUs that `run` would give to two ranks on this host.

@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::finding::{Finding, Severity};
 
 /// Width of the text, the same as of the tables.
-const COLUMNS: usize = 100;
+const COLUMNS: usize = 80;
 /// Column at which findings start.
 const INDENT: usize = 9;
 
@@ -53,8 +53,7 @@ fn summary(findings: &[Finding]) -> String {
     let problems = count(Severity::Problem);
     let warnings = count(Severity::Warning);
     let notes = count(Severity::Note);
-    let verdict =
-        if problems > 0 { "nothing can be measured until the problems are fixed" } else { "measuring works" };
+    let verdict = if problems > 0 { "fix the problems before you measure" } else { "measuring works" };
     format!(
         "{}, {}, {}: {verdict}.",
         plural(problems, "problem"),

@@ -16,6 +16,9 @@ fn softdev_can_be_measured_everywhere() {
         ended.stdout.contains("good     port state: port 1 of softdev0 is active (link up)\n"),
         "{ended:?}"
     );
+    let distance = " core-to-core latency: ";
+    let has_two_cpus = std::thread::available_parallelism().unwrap().get() > 1;
+    assert_eq!(ended.stdout.matches(distance).count(), usize::from(has_two_cpus), "{ended:?}");
     assert!(ended.stdout.trim_end().ends_with(": measuring works."), "{ended:?}");
 }
 

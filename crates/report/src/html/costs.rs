@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use measure::figure::{CostRow, Figure};
 
+use super::prose::prose;
 use super::table;
 use crate::Points;
 use crate::costs::{Case, Mode, Outcome, cases};
@@ -71,7 +72,7 @@ fn cells(mode: &Mode) -> Markup {
     match &mode.outcome {
         Outcome::NotMeasured(reason) => html! {
             @if mode.name.is_empty() { td { "–" } } @else { td { (mode.name) } }
-            td colspan="2" class="not-measured" { strong { "not measured" } small { (reason) } }
+            td colspan="2" class="not-measured" { strong { "not measured" } small { (prose(reason)) } }
         },
         Outcome::Measured { number, cost, id, doubts } => html! {
             td { (mode.name) }

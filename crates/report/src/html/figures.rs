@@ -6,6 +6,7 @@ use measure::record::Run;
 
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
+use super::prose::prose;
 use super::table::{nothing, waiting};
 use super::{costs, histogram, links, published, surface, table};
 use crate::error::Error;
@@ -77,7 +78,7 @@ fn section(id: &str, figure: &Figure, body: &Markup) -> Markup {
         section class="figure" id=(id) aria-labelledby={ (id) "-title" } {
             @if figure.level.is_some() { h3 class="title" id={ (id) "-title" } { (figure.title) } }
             @else { h2 id={ (id) "-title" } { (figure.title) } }
-            @if let Some(text) = &figure.caption { p class="caption" { (text) } }
+            @if let Some(text) = &figure.caption { p class="caption" { (prose(text)) } }
             (body)
             @if let Some(reference) = &figure.reference {
                 p class="source" {

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use measure::record::Run;
 
 use super::forest;
+use super::prose::prose;
 use crate::findings::{Answer, Case, Verdict, is_of_paper, score};
 
 /// The id of the section.
@@ -140,7 +141,7 @@ fn cells(answer: &Answer<'_>, case: &Case, is_of_paper: bool) -> Markup {
                 strong { "not judged" }
                 small { "would be " (word) }
             }
-            @if !why.is_empty() { small { (why) } }
+            @if !why.is_empty() { small { (prose(why)) } }
         }
         @if is_measured {
             td class=(class) {
@@ -152,7 +153,7 @@ fn cells(answer: &Answer<'_>, case: &Case, is_of_paper: bool) -> Markup {
                 @if let Some(doubt) = case.doubts.text() {
                     small class="doubt" {
                         "Uncertain: " (doubt)
-                        @if let Some(reason) = &case.doubts.first { ", the first: " (reason) }
+                        @if let Some(reason) = &case.doubts.first { ", the first: " (prose(reason)) }
                     }
                 }
             }

@@ -49,6 +49,8 @@ impl Best {
 struct Headline {
     what: String,
     number: String,
+    /// The interval of the number, if it has one.
+    interval: Option<String>,
     id: u64,
     is_unstable: bool,
 }
@@ -62,8 +64,11 @@ pub(super) fn render(run: &Run, shown: Points<'_>, answers: &[Answer<'_>]) -> Ma
             ul class="results" {
                 @for of in &headlines {
                     li {
-                        (of.what) ": "
-                        a href={ "#histogram=" (of.id) } { (of.number) }
+                        (unbroken(&of.what)) ": "
+                        a href={ "#histogram=" (of.id) } { (unbroken(&of.number)) }
+                        @if let Some(interval) = &of.interval {
+                            span class="interval" { "; " (unbroken(interval)) }
+                        }
                         @if of.is_unstable { " " span class="doubt" { "(unstable)" } }
                     }
                 }
@@ -72,6 +77,20 @@ pub(super) fn render(run: &Run, shown: Points<'_>, answers: &[Answer<'_>]) -> Ma
         (trust(shown))
         (verdicts(run, answers))
     }
+}
+
+/// Replaces the space between a number and its unit by one at which no line is broken.
+fn unbroken(text: &str) -> String {
+    let mut before = None;
+    let mut after = text.chars().skip(1);
+    let kept = text.chars().map(|c| {
+        let next = after.next();
+        let is_inside = |digit: char, unit: char| digit.is_ascii_digit() && unit.is_alphabetic();
+        let is_between = c == ' ' && before.zip(next).is_some_and(|(digit, unit)| is_inside(digit, unit));
+        before = Some(c);
+        if is_between { '\u{a0}' } else { c }
+    });
+    kept.collect()
 }
 
 /// The devices and hosts of the run.
@@ -154,7 +173,7 @@ fn of_least_size<'p, 'b>(
 /// The best of some points. Stable ones come before all others.
 fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> Option<Headline> {
     let (path, unit) = match best {
-        Best::Latency => ("latency.p50_ns", Unit::Us),
+        Best::Latency => ("latency.p50_ns", unit_of(points)),
         Best::Throughput => ("throughput.bytes_per_s", Unit::GbPerS),
     };
     let same = grouped(points.iter().map(|point| ((&point.experiment, &point.axes), *point)));
@@ -175,23 +194,34 @@ fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> 
         Best::Latency => "interval of the median",
         Best::Throughput => "interval",
     };
-    let interval = if low == high { String::new() } else { format!("; {interval_of}: {low} to {high}") };
+    let interval = (low != high).then(|| format!("{interval_of}: {low} to {high}"));
     let number = measured.in_its_unit(measured.y.value);
     let number = match best {
-        Best::Throughput => format!("{number}{interval}"),
+        Best::Throughput => number,
         Best::Latency => {
             let tail = fold(points, shown.patterns, "latency.p99_ns", Some(unit)).ok();
             let tail =
                 tail.map(|tail| format!(", {} at the 99th percentile", tail.in_its_unit(tail.y.value)));
-            format!("{number} median{}{interval}", tail.unwrap_or_default())
+            format!("{number} median{}", tail.unwrap_or_default())
         }
     };
     Some(Headline {
         what: format!("{} of {pattern}, {}", best.name(is_of_stable), words(points.first()?)),
         number,
+        interval,
         id: measured.id,
         is_unstable: measured.doubts.unstable > 0,
     })
+}
+
+/// The unit in which the lowest latency has at most four digits before the point.
+fn unit_of(points: &[&Point]) -> Unit {
+    let latencies = points.iter().filter_map(|point| point.latency.as_ref());
+    match latencies.map(|latency| latency.p50_ns).min() {
+        Some(10_000_000..10_000_000_000) => Unit::Ms,
+        Some(10_000_000_000..) => Unit::S,
+        _ => Unit::Us,
+    }
 }
 
 /// What was measured at a point, in a few words: `RC send, poll busy, 8 B`.
@@ -268,18 +298,32 @@ mod tests {
                 ("Lowest latency of ping-pong, UD send, 8 B", 3, false)
             ]
         );
-        assert!(
-            found[0]
-                .number
-                .starts_with("1 us median, 1.049 us at the 99th percentile; interval of the median: "),
-            "{}",
-            found[0].number
-        );
+        assert_eq!(found[0].number, "1 us median, 1.049 us at the 99th percentile");
+        assert!(found[0].interval.as_ref().unwrap().starts_with("interval of the median: 0.99"));
         let found = headlines(known(&points[..3]));
         assert_eq!(found[0].what, "Lowest stable latency of ping-pong, RC send, 8 B");
         // Where none is stable, the best of all is said so.
         let found = headlines(known(&points[1..2]));
         assert!(found[0].is_unstable);
+    }
+
+    #[test]
+    fn a_number_stays_beside_its_unit() {
+        let text = unbroken("Lowest of ping-pong, 8 B: 1.2 us, at the 99th percentile");
+        assert_eq!(text, "Lowest of ping-pong, 8\u{a0}B: 1.2\u{a0}us, at the 99th percentile");
+        assert_eq!(unbroken(""), "");
+        assert_eq!(unbroken("\u{b5}s 1 2 s"), "\u{b5}s 1 2\u{a0}s");
+    }
+
+    #[test]
+    fn long_times_have_long_units() {
+        let number = |p50_ns: u64| {
+            let points = [point(0, "RC", 8, p50_ns, false)];
+            headlines(known(&points)).remove(0).number
+        };
+        assert!(number(9_999_000).starts_with("9999 us median"), "{}", number(9_999_000));
+        assert!(number(330_000_000).starts_with("330 ms median"), "{}", number(330_000_000));
+        assert!(number(12_500_000_000).starts_with("12.5 s median"), "{}", number(12_500_000_000));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod links;
 mod overview;
 mod pack;
 mod points;
+mod prose;
 mod published;
 mod surface;
 mod system;

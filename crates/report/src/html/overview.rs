@@ -6,6 +6,7 @@ use measure::text;
 use serde_json::Value;
 
 use super::headlines;
+use super::prose::prose;
 use crate::findings::Answer;
 use crate::list::{distinct, grouped};
 use crate::reason::{self, Merged};
@@ -39,7 +40,7 @@ pub(super) fn render(
     html! {
         header {
             @if let Some(text) = placement::headline(shown.points) {
-                p class="warnings" role="note" { (text) }
+                p class="warnings" role="note" { (prose(&text)) }
             }
             p class="kicker" { (run.program.name) " report" }
             h1 { (run.title) }
@@ -59,7 +60,7 @@ pub(super) fn render(
             details class="about" {
                 summary { "What was asked, when, and by which command" }
                 @for text in paragraphs(run.about.as_deref().unwrap_or_default()) {
-                    p class="about" { (text) }
+                    p class="about" { (prose(text)) }
                 }
                 (facts(run))
             }
@@ -120,7 +121,8 @@ impl Verdict {
     fn reasons(&self) -> Markup {
         let causes = grouped(self.unstable.iter().map(|trouble| (reason::cause(&trouble.text), trouble)));
         let causes: Vec<Markup> = causes.iter().map(|(_, troubles)| of_one_cause(troubles)).collect();
-        let item = |m: &Merged| html! { (m.text()) " " span class="count" { (text::points(m.count)) } };
+        let item =
+            |m: &Merged| html! { (prose(&m.text())) " " span class="count" { (text::points(m.count)) } };
         let not_measured: Vec<Markup> = self.not_measured.iter().map(item).collect();
         html! {
             (list("Unstable: these numbers may be those of a disturbed machine", "warn", &causes))
@@ -149,7 +151,7 @@ impl Trouble {
     fn item(&self) -> Markup {
         let rest = self.points.len().saturating_sub(LINKS_MAX);
         html! {
-            (self.text) " "
+            (prose(&self.text)) " "
             span class="where" {
                 (text::points(self.points.len() as u64)) ": "
                 @for (index, (id, name)) in self.points.iter().take(LINKS_MAX).enumerate() {
@@ -206,7 +208,7 @@ fn warnings(run: &Run, unreadable: Option<&String>) -> Markup {
         @if !warnings.is_empty() {
             div class="warnings" role="note" {
                 h2 { "What limits the numbers of this run" }
-                ul { @for text in warnings { li { (text) } } }
+                ul { @for text in warnings { li { (prose(text)) } } }
             }
         }
     }

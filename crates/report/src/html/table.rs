@@ -5,6 +5,7 @@ use maud::{Markup, Render, html};
 use measure::quantity::COST;
 
 use super::chart;
+use super::prose::prose;
 use crate::link_limit::Links;
 use crate::reason::{self, Merged};
 use crate::series_table::{Cell, Number, Published, Series, SeriesTable};
@@ -297,7 +298,7 @@ impl Notes {
 
 impl Render for Mark {
     fn render(&self) -> Markup {
-        html! { (self.text) @if self.varies { "; others of this mark differ in numbers" } }
+        html! { (prose(&self.text)) @if self.varies { "; others of this mark differ in numbers" } }
     }
 }
 
@@ -320,7 +321,7 @@ pub(super) fn not_measured(series_table: &SeriesTable) -> Vec<Markup> {
         }
     }
     let note = |merged: &Merged| {
-        html! { strong { "Not measured: " (merged.labels.join(", ")) "." } " " (merged.text()) }
+        html! { strong { "Not measured: " (merged.labels.join(", ")) "." } " " (prose(&merged.text())) }
     };
     reasons.iter().map(note).collect()
 }

@@ -273,7 +273,7 @@ fn one_figure_that_cannot_be_drawn_does_not_spoil_the_others() {
         ..figure()
     };
     let page = rendered(&Run { figures: vec![wrong, empty, figure()], ..run() }, &points());
-    assert!(page.contains("Cannot print latency.p50_ns in Gb/s: it is a time; use ns or us"));
+    assert!(page.contains("Cannot print latency.p50_ns in Gb/s: it is a time; use ns, us, ms or s"));
     assert!(page.contains("Nothing was measured for this figure."));
     assert!(page.contains("0.830"));
 }

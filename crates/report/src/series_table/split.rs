@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::y::Y;
 use crate::list::grouped;
+use crate::value;
 
 /// The name among axis names that stands for the experiment of a point.
 const EXPERIMENT: &str = "experiment";
@@ -53,11 +54,8 @@ pub(super) fn groups<'a>(
 
 /// The printed name of a series: words as they are, other values with the name of their axis.
 pub(super) fn label(names: &[String], key: &[Value]) -> String {
-    let words =
-        names.iter().zip(key).filter(|(_, value)| !value.is_null()).map(|(name, value)| match value {
-            Value::String(text) => text.clone(),
-            other => format!("{name} {other}"),
-        });
+    let words = names.iter().zip(key).filter(|(_, at)| !at.is_null());
+    let words = words.map(|(name, at)| value::word(name, at));
     let label = words.collect::<Vec<_>>().join(" ");
     if label.is_empty() { "measured".to_owned() } else { label }
 }

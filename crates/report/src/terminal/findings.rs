@@ -4,7 +4,7 @@ use measure::record::Run;
 use measure::text::plain;
 
 use crate::Points;
-use crate::findings::{Answer, Case, answer, is_of_paper, no_network, score, summary};
+use crate::findings::{Answer, Case, Verdict, answer, is_of_paper, no_network, score, summary};
 
 /// The answers to the findings of a plan, with all their cases or with the number of cases of each
 /// verdict; empty where it has none.
@@ -25,6 +25,9 @@ pub fn findings(run: &Run, points: Points<'_>, with_cases: bool) -> String {
             let score = score.into_iter().filter(|(_, count)| *count > 0);
             let score: Vec<String> = score.map(|(word, count)| format!("{count} {word}")).collect();
             out += &indented(&format!("{claim}: {}", score.join(", ")), 1);
+            let exceptions = exceptions(answer);
+            let width = width(exceptions.iter().copied());
+            exceptions.iter().for_each(|case| out += &line(answer, case, width, is_of_paper));
             continue;
         }
         out += &indented(&claim, 1);
@@ -36,10 +39,27 @@ pub fn findings(run: &Run, points: Points<'_>, with_cases: bool) -> String {
         };
         let size = finding.matches.as_ref().map(|matches| format!(", of the published size if {matches}"));
         out += &indented(&format!("{published}holds if {}{}", finding.holds, size.unwrap_or_default()), 4);
-        let width = answer.cases.iter().map(|case| case.label.chars().count()).max().unwrap_or_default();
+        let width = width(answer.cases.iter());
         answer.cases.iter().for_each(|case| out += &line(answer, case, width, is_of_paper));
     }
     out
+}
+
+/// The cases in which a claim was not reproduced, where it was in others; none where these are
+/// many.
+fn exceptions<'a>(answer: &'a Answer<'_>) -> Vec<&'a Case> {
+    let is_exception = |case: &&Case| !case.verdict.is_like(&Verdict::Reproduced);
+    let exceptions: Vec<&Case> = answer.cases.iter().filter(is_exception).collect();
+    let are_told = exceptions.len() < answer.cases.len() && exceptions.len() <= EXCEPTIONS_MAX;
+    if are_told { exceptions } else { Vec::new() }
+}
+
+/// Of more cases, `--verbose` shows each.
+const EXCEPTIONS_MAX: usize = 2;
+
+/// The width of the widest label.
+fn width<'a>(cases: impl Iterator<Item = &'a Case>) -> usize {
+    cases.map(|case| case.label.chars().count()).max().unwrap_or_default()
 }
 
 /// The line of a case, with its verdict first, so that verdicts are one below the other.

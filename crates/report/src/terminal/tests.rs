@@ -372,6 +372,19 @@ fn findings_are_answered_below_the_tables() {
     let text = findings(&run(vec![change, absent]), known(&[latency(4, 820), shifted]), true);
     assert_golden(&text, "findings.txt");
     assert_eq!(findings(&run(Vec::new()), known(&[latency(4, 820)]), true), "");
+    // Without all cases, those are named that differ from the others.
+    let slow = finding(json!({
+        "kind": "value", "claim": "Latencies are below 3 us", "experiments": ["rc-latency"], "each": ["size_bytes"],
+        "quantity": "latency.p50_ns", "unit": "us", "holds": "< 3 us",
+    }));
+    let sizes = [4, 64, 1024, 4096];
+    let points = |slow: usize| -> Vec<Point> {
+        let p50_ns = |at: usize| if at < slow { 9000 } else { 820 };
+        sizes.iter().enumerate().map(|(at, size)| latency(*size, p50_ns(at))).collect()
+    };
+    let told = |slow_ones: usize| findings(&run(vec![slow.clone()]), known(&points(slow_ones)), false);
+    let named = |slow_ones: usize| told(slow_ones).matches("9 us").count();
+    assert_eq!([0, 1, 2, 3, 4].map(named), [0, 1, 2, 0, 0], "{}", told(2));
 }
 
 #[test]

@@ -18,7 +18,7 @@ type Check = fn(&Facts) -> Vec<Finding>;
 
 /// All checks: first of what prevents any measurement, from the library to the port, then of what
 /// spoils numbers.
-const CHECKS: [Check; 24] = [
+const CHECKS: [Check; 25] = [
     choice::device,
     stack::libraries,
     stack::kernel,
@@ -34,6 +34,7 @@ const CHECKS: [Check; 24] = [
     memory::other_processes,
     processors::allowed,
     processors::cores,
+    processors::distance,
     processors::numa,
     processors::governor,
     processors::idle,

@@ -1,6 +1,8 @@
 //! Processors: the CPUs that the ranks get, their speed, and the clock.
 
-use crate::doctor::facts::Facts;
+use measure::placement::Far;
+
+use crate::doctor::facts::{CoreToCore, Facts};
 use crate::doctor::finding::{Finding, Severity};
 
 /// Longest time to leave an idle state, in us, that does not show in the latency of a rank that
@@ -67,6 +69,42 @@ pub(in crate::doctor) fn cores(facts: &Facts) -> Vec<Finding> {
 fn run_on((a, b): (u32, u32)) -> String {
     format!("rdmascope run quick --cpus {a},{b}")
 }
+
+/// Reports CPUs of the ranks that are farther from each other than they have been, or than two
+/// cores of one processor are.
+pub(in crate::doctor) fn distance(facts: &Facts) -> Vec<Finding> {
+    let [a, b] = facts.rank_cpus() else { return Vec::new() };
+    let finding = |found: String| {
+        Finding::good("core-to-core latency", "a cache line that bounces between the CPUs", found)
+    };
+    let CoreToCore { ns, best_ns } = match &facts.core_to_core {
+        Some(Ok(measured)) => *measured,
+        Some(Err(reason)) => {
+            let why = "ranks that poll need both CPUs for themselves: stop what runs there";
+            let found = format!("it could not be measured between CPUs {a} and {b}: {reason}");
+            return vec![finding(found).but(Severity::Warning, why)];
+        }
+        None => return Vec::new(),
+    };
+    let now = format!("{ns:.0} ns between CPUs {a} and {b}");
+    if let Some(far) = Far::of(ns, best_ns) {
+        let found = format!("{now}, {:.1} times the best seen on this host ({best_ns:.0} ns)", far.ratio());
+        let why = "latencies between ranks of this host are several times too high, and their points are marked as unstable \
+                   (!), as long as this lasts: measure again later";
+        return vec![finding(found).but(Severity::Warning, why)];
+    }
+    let is_one_node = facts.cpus.node(*a) == facts.cpus.node(*b);
+    if ns <= NEAR_MAX_NS || !is_one_node {
+        return vec![finding(now)];
+    }
+    let why = "two cores of one processor take 24 to 50 ns: the CPUs are on two processors or are slow, and latencies between \
+               ranks of this host are several times higher than they could be";
+    vec![finding(now).but(Severity::Note, why)]
+}
+
+/// Core-to-core latency, in ns, up to which two CPUs may be on one processor
+/// ([`measure::placement`]).
+const NEAR_MAX_NS: f64 = 150.0;
 
 /// Reports ranks on another NUMA node than the device.
 pub(in crate::doctor) fn numa(facts: &Facts) -> Vec<Finding> {
