@@ -310,10 +310,13 @@ fn high_unit(text: &str) -> &'static str {
 }
 
 /// Suffixes of numbers, and the value of one such unit.
-const UNITS: [(&str, RangeUnit, f64); 4] = [
+const UNITS: [(&str, RangeUnit, f64); 6] = [
     ("%", RangeUnit::Percent, 1.0),
     ("ns", RangeUnit::Time, 1.0),
     ("us", RangeUnit::Time, 1e3),
+    ("ms", RangeUnit::Time, 1e6),
+    // After all that end in it.
+    ("s", RangeUnit::Time, 1e9),
     ("x", RangeUnit::Plain, 1.0),
 ];
 const EXAMPLES: &str = "give one such as \"< -30 %\", \">= 5\", \"-5 % .. 5 %\" or \"< 2 us\"";
@@ -336,6 +339,8 @@ mod tests {
         assert_eq!(holds("-5 % .. 5 %", &[-5.0, 5.0, 5.1, f64::NAN]), [true, true, false, false]);
         assert_eq!(holds("< 2 us", &[1999.0, 2000.0]), [true, false]);
         assert_eq!(holds("1 .. 2 us", &[999.0, 1000.0, 2000.0, 2001.0]), [false, true, true, false]);
+        assert_eq!(holds("<= 2 ms", &[2e6, 2e6 + 1.0]), [true, false]);
+        assert_eq!(holds("0.5 .. 1.5 s", &[4e8, 5e8, 1.5e9, 2e9]), [false, true, true, false]);
     }
 
     #[test]

@@ -117,13 +117,13 @@ fn range(finding: &Finding) -> Result<(), String> {
     }
     let (fits, expected) = match finding.kind {
         FindingKind::Value if is_share => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in %"),
-        FindingKind::Value if is_time => (&[RangeUnit::Time][..], "in ns or us"),
+        FindingKind::Value if is_time => (&[RangeUnit::Time][..], "a time, such as 5 us"),
         FindingKind::Value | FindingKind::Argmin | FindingKind::Crossover | FindingKind::Linear => {
             (&[RangeUnit::Plain][..], "plain numbers")
         }
         FindingKind::Order => (&[RangeUnit::Percent][..], "in %"),
         FindingKind::Change if is_time => {
-            (&[RangeUnit::Percent, RangeUnit::Plain, RangeUnit::Time][..], "in %, ns or us, or a ratio")
+            (&[RangeUnit::Percent, RangeUnit::Plain, RangeUnit::Time][..], "in %, a time or a ratio")
         }
         _ => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in % or a ratio"),
     };

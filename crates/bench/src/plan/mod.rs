@@ -124,7 +124,7 @@
 //! each = ["size_bytes"]                # a verdict for each value
 //! holds = "< 0 %"                      # or "<= 0.9", "> 5", "-5 % .. 5 %", "< -200 ns"
 //!
-//! [[finding]]                          # the number itself; shares in percent, times in ns or us
+//! [[finding]]                          # the number itself; shares in percent, times with a unit
 //! kind = "value"
 //! claim = "Few messages take longer than 10 us"
 //! experiments = ["latency"]

@@ -12,7 +12,7 @@ pub struct Calibration {
     pub after_ns: f64,
     /// The best core-to-core latency known of these two CPUs when the point ended, in ns: of
     /// earlier runs and of this one, this point included. Absent where nothing was compared. A
-    /// point is `unstable` if its larger latency is above 1.5 times this value, or above 1.5 times
+    /// point is `unstable` if its larger latency is above 3 times this value, or above 3 times
     /// the smallest of all points of its environment. The line of a point does not include later
     /// points, so that readers mark it ([`crate::placement::mark`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -96,11 +96,11 @@ fn an_imitated_latency_is_in_one_way_and_the_acknowledgement_in_completions() {
 fn a_delay_before_the_fetch_is_in_one_way_and_not_in_one_way_send() {
     for service in ["RC", "UC", "UD"] {
         let link = "latency=4ms,fetch=6ms";
-        let point =
-            measure(&format!("one-way send -c {service} -n 30 --warmup 3 --stamp sent --link {link}"));
+        // The sender writes the time into the message until it is fetched, and has to run for that:
+        // on a CPU that it shares, the time may be that of the post, in every message.
+        let words = format!("one-way send -c {service} -n 30 --warmup 3 --stamp sent --link {link}");
+        let point = measure_in(&Scratch::alone(), &words);
         assert_eq!(ms(point.latency.as_ref().unwrap()), 10, "{service}");
-        // Less if the sender was preempted before the fetch, more if the receiver was: one message
-        // without either is enough.
         let sent = kind(&point, LatencyKind::OneWaySend);
         assert!(sent.min_ns < 8_000_000 && sent.p90_ns > 2_000_000, "{service}: {sent:?}");
     }

@@ -80,7 +80,7 @@ fn a_range_is_one_of_what_is_made() {
     };
     assert_eq!(
         value("latency.p50_ns", "holds = \"< 5 %\""),
-        "holds is \"< 5 %\", but a value of latency.p50_ns is in ns or us"
+        "holds is \"< 5 %\", but a value of latency.p50_ns is a time, such as 5 us"
     );
     assert_eq!(
         value("latency.share_above.10000", "holds = \"< 5 us\""),
