@@ -192,6 +192,10 @@ impl Worker for LocalWorker {
         })
     }
 
+    fn become_rank(&mut self, rank: u32) {
+        self.rank = rank;
+    }
+
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
         let device = self.device.name().map(str::to_owned);
         let rank = self.rank;

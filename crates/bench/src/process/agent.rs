@@ -36,6 +36,9 @@ pub trait Worker {
     /// Describes the device and the host. `rank` is the rank of this worker.
     fn describe(&mut self, rank: u32) -> Result<Description, PointError>;
 
+    /// Measures the points to come as this rank.
+    fn become_rank(&mut self, _rank: u32) {}
+
     /// Arranges the conditions of the points to come. `ranks` are the CPUs of the ranks of this
     /// host. Returns the outcome of each technique; empty for a worker without a machine.
     fn arrange(&mut self, _: &Wanted, _ranks: &[u32]) -> Vec<Condition> {
@@ -276,6 +279,10 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
         Request::Hello { rank, .. } => worker
             .describe(*rank)
             .map(|description| Reply::Hello(Box::new(Hello { pid: std::process::id(), description }))),
+        Request::Become { rank } => {
+            worker.become_rank(*rank);
+            Ok(Reply::Idle)
+        }
         Request::Arrange { conditions, ranks } => {
             Ok(Reply::Arranged { conditions: worker.arrange(conditions, ranks) })
         }

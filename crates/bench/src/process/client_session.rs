@@ -329,6 +329,7 @@ impl Requests for Input {
             Request::Connect { .. } | Request::Run | Request::Cut => self.point,
             Request::Arrange { .. } => self.idle + ARRANGE_TIMEOUT,
             Request::Hello { .. }
+            | Request::Become { .. }
             | Request::Verify
             | Request::Calibrate(_)
             | Request::Reset

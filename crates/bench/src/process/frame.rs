@@ -1,6 +1,6 @@
 //! Framed messages in a byte stream, and the recognition of everything else.
 //!
-//! A stream begins with a readable line, `rdmascope 0.2.0 protocol 2`. A banner of ssh, an error of
+//! A stream begins with a readable line, `rdmascope 0.2.0 protocol 3`. A banner of ssh, an error of
 //! a shell or an older version is thus recognised at once, and printed. Frames follow:
 //!
 //! | bytes | what |
@@ -20,7 +20,7 @@ use crate::Error;
 use crate::point::RAW_SAMPLES_MAX;
 
 /// The version of the messages and frames. Coordinator and agent must have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The longest message, in bytes: room for a histogram of 100,000 buckets.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;

@@ -84,6 +84,8 @@ pub(super) struct Wants {
 #[derive(Debug)]
 pub(super) struct ChildLink {
     host: String,
+    /// Whether its agent has the same rank in all points.
+    is_ranked: bool,
     process: Process,
     streams: Streams,
 }
@@ -92,17 +94,28 @@ impl ChildLink {
     /// Starts a child by this command. `host` is empty without `--via`.
     pub(super) fn start(host: &str, words: &[String]) -> io::Result<Self> {
         let (process, streams) = Process::start(words)?;
-        Ok(Self { host: host.to_owned(), process, streams })
+        Ok(Self { host: host.to_owned(), is_ranked: true, process, streams })
+    }
+
+    /// Makes errors name the agent by its host alone, since its rank changes.
+    pub(super) fn unranked(self) -> Self {
+        Self { is_ranked: false, ..self }
     }
 }
 
 impl Link for ChildLink {
     fn name(&self, rank: u32) -> String {
+        if !self.is_ranked {
+            return format!("the agent of {} (pid {})", self.host, self.process.pid());
+        }
         let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
         format!("the agent of rank {rank}{at} (pid {})", self.process.pid())
     }
 
     fn speaker(&self, rank: u32) -> String {
+        if !self.is_ranked {
+            return self.host.clone();
+        }
         if self.host.is_empty() { format!("rank {rank}") } else { format!("rank {rank} {}", self.host) }
     }
 

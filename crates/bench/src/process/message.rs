@@ -21,6 +21,11 @@ pub enum Request {
         /// The number of ranks.
         ranks: u32,
     },
+    /// Measure the points to come as this rank. The answer is [`Reply::Idle`].
+    Become {
+        /// The rank.
+        rank: u32,
+    },
     /// Arrange the conditions of the points to come, and revert those of earlier points. The answer
     /// is [`Reply::Arranged`].
     Arrange {
@@ -74,7 +79,7 @@ pub enum Reply {
     Done(Box<Outcome>),
     /// To [`Request::Calibrate`].
     Calibrated(Calibrated),
-    /// To [`Request::Reset`].
+    /// To [`Request::Become`] and [`Request::Reset`].
     Idle,
     /// To any request: it cannot be done on this host.
     NotMeasured {

@@ -11,6 +11,8 @@
 //! * [`agent`]: the process that measures, around an [`agent::Worker`];
 //! * [`coordinator`]: the process that decides, with a deadline on every wait and no child left
 //!   behind;
+//! * [`fleet`]: agents of many hosts, kept for all measurements, of which groups measure at the same
+//!   time;
 //! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that a user started by
 //!   hand;
 //! * [`key`], [`secure`]: the authentication and encryption between these two.
@@ -39,7 +41,9 @@ pub(crate) mod child;
 pub mod client_session;
 mod connection;
 pub mod coordinator;
+mod crowd;
 pub mod dial;
+pub mod fleet;
 pub mod frame;
 pub mod interrupt;
 pub mod key;

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! client                                      server
-//! rdmascope 0.2.0 protocol 2\n            ──►
-//!                                         ◄── rdmascope 0.2.0 protocol 2\n
+//! rdmascope 0.2.0 protocol 3\n            ──►
+//!                                         ◄── rdmascope 0.2.0 protocol 3\n
 //! 48, Noise message 1 (psk, e)            ──►
 //!                                         ◄── 48, Noise message 2 (e, ee), or 0: not this key
 //! n, sealed record; n, sealed record ...  ◄─► n, sealed record ...

@@ -14,15 +14,25 @@ use crate::Error;
 ///
 /// [`Error::Interrupted`] once a signal has arrived.
 pub(super) fn wait<'a>(
-    mut fds: Vec<PollFd<'a>>,
+    fds: Vec<PollFd<'a>>,
     deadline: Deadline,
     interrupt: Option<&'a Interrupt>,
 ) -> Result<bool, Error> {
-    let mut ready = false;
+    Ok(ready(fds, deadline, interrupt)?.contains(&true))
+}
+
+/// Waits as [`wait`] does. Returns for each descriptor whether it is ready.
+pub(super) fn ready<'a>(
+    mut fds: Vec<PollFd<'a>>,
+    deadline: Deadline,
+    interrupt: Option<&'a Interrupt>,
+) -> Result<Vec<bool>, Error> {
+    let given = fds.len();
+    let mut ready = vec![false; given];
     fds.extend(interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
     if interrupt.and_then(Interrupt::received).is_none() {
         match poll(&mut fds, Some(&deadline.timespec())) {
-            Ok(count) => ready = count > 0,
+            Ok(_) => ready = fds[..given].iter().map(|fd| !fd.revents().is_empty()).collect(),
             Err(Errno::INTR) => {}
             Err(errno) => {
                 return Err(Error::System { what: "wait for messages".to_owned(), cause: errno.into() });

@@ -309,7 +309,7 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
                 "the agent of rank 1 on version-start (pid N) cannot be used: rdmascope 9.9.9 with protocol 999 \
                  cannot work with rdmascope ",
                 env!("CARGO_PKG_VERSION"),
-                " with protocol 2: install the same version on both hosts"
+                " with protocol 3: install the same version on both hosts"
             ),
         ),
         (

@@ -211,7 +211,7 @@ fn another_version_is_told_from_a_wrong_key() {
     newer.write_all(b"rdmascope 9.9.9\x1b[31m protocol 999\n").unwrap();
     let mut answer = String::new();
     newer.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("rdmascope ") && answer.ends_with(" protocol 2\n"), "{answer:?}");
+    assert!(answer.starts_with("rdmascope ") && answer.ends_with(" protocol 3\n"), "{answer:?}");
     assert_eq!(finish(server.client(&scratch, &["-n", "50"])).status, Some(0));
     let ended = server.end();
     assert!(

@@ -14,7 +14,7 @@ use crate::support::{Scratch, all_measured, finish};
 /// How long something may take on a busy machine that should happen at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// A greeting that the server understands.
-const GREETING: &[u8] = concat!("rdmascope ", env!("CARGO_PKG_VERSION"), " protocol 2\n").as_bytes();
+const GREETING: &[u8] = concat!("rdmascope ", env!("CARGO_PKG_VERSION"), " protocol 3\n").as_bytes();
 
 /// Connects to the server, which may have ended.
 fn knock(address: SocketAddr) -> Option<TcpStream> {

@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn foreign_bytes_never_panic_and_never_get_in(bytes: Vec<u8>, piece in 1usize..60) {
         let key = Key::generate().unwrap();
-        for start in [&b""[..], b"rdmascope 0.2.0 protocol 2\n", b"rdmascope 0.1.0 protocol 1\n\0\x30"] {
+        for start in [&b""[..], b"rdmascope 0.2.0 protocol 3\n", b"rdmascope 0.1.0 protocol 1\n\0\x30"] {
             let all = [start, &bytes].concat();
             let mut responder = Responder::new(&key);
             let mut initiator = Initiator::new(&key);
