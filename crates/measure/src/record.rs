@@ -19,6 +19,7 @@ mod axes;
 mod calibration;
 mod cost;
 mod fairness;
+mod fleet;
 mod kinds;
 mod latency;
 mod launch;
@@ -40,6 +41,7 @@ pub use axes::Axes;
 pub use calibration::Calibration;
 pub use cost::Cost;
 pub use fairness::Fairness;
+pub use fleet::{Fleet, FleetMember, FleetQuantity, InFleet};
 pub use kinds::{LatencyKind, Scale};
 pub use latency::{Histogram, Latency, Mavericks};
 pub use launch::{Launch, LaunchedRank};
@@ -103,6 +105,10 @@ pub struct Run {
     /// (`launches`), in the order of their numbers; empty where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<Launch>,
+    /// The fleet that was examined; absent in other runs. The environments and overheads are then
+    /// those of its members, with their index as the rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Fleet>,
     /// What limits all numbers of the run.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -192,6 +198,9 @@ pub struct Point {
     /// launch did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<u32>,
+    /// Where in the examination of a fleet it was measured; absent in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<InFleet>,
     /// The link model that the software device kept to, e.g. `4X FDR,latency=700ns`; absent without
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,6 +11,7 @@ use crate::cli::{benchmark, known};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
+use crate::fleet::{EXAMPLES as FLEET_EXAMPLES, FleetArguments};
 use crate::import::{EXAMPLES as IMPORT_EXAMPLES, ImportArguments};
 use crate::init::InitArguments;
 use crate::model::{EXAMPLES as MODEL_EXAMPLES, ModelArguments};
@@ -62,6 +63,7 @@ Exit status:
   0  done
   1  could not run or did not finish
   2  wrong usage or plan
+  3  fleet: a host, pair or group is slow
   4  some points failed, and the others were measured
   126, 127  exec: the system cannot start the program, or there is no such program
   130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; finished points are kept";
@@ -129,6 +131,9 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     /// Run a program that uses RDMA verbs, unmodified, on the software device.
     Exec(ExecArguments),
+    /// Measure pairs of many hosts, and say which host, pair or group is slow.
+    #[command(after_help = FLEET_EXAMPLES)]
+    Fleet(Box<FleetArguments>),
     /// Print the plan of a measuring command, to start one of your own from.
     Init(InitArguments),
     /// List the plans that come with the program, or print one.

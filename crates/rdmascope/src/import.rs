@@ -71,6 +71,7 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
         environments: Vec::new(),
         overheads: Vec::new(),
         launches: Vec::new(),
+        fleet: None,
         warnings: vec![NOT_OURS.to_owned()],
     };
     let out = arguments.out.clone().unwrap_or_else(|| directory("import"));

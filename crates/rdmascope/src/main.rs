@@ -12,6 +12,7 @@ mod doctor;
 mod exec;
 mod execute;
 mod failure;
+mod fleet;
 mod import;
 mod init;
 mod job;
@@ -93,6 +94,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
+        Command::Fleet(arguments) => fleet::fleet(&arguments, words),
         Command::Supervise { program_in, remove, words } => Ok(ExitCode::from(match (program_in, remove) {
             (_, Some(directory)) => {
                 supervisor::remove_in_the_end(&directory);

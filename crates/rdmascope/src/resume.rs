@@ -23,7 +23,7 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
     let ended = EndedRun::open(directory)?;
     let run = &ended.run;
     let shown = directory.display();
-    let Some(arguments) = arguments_of(run) else {
+    let Some(arguments) = arguments_of::<RunArguments>(run, "run") else {
         let first = run.command.get(1).map_or("another command", String::as_str);
         let first = harmless(first);
         let text = format!(
@@ -94,15 +94,15 @@ fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
     Ok(if has_failed { ExitCode::from(PARTIAL) } else { ExitCode::SUCCESS })
 }
 
-/// Returns the arguments of the command line in a record, if it is one of `rdmascope run`.
-fn arguments_of(run: &Run) -> Option<RunArguments> {
-    let at = run.command.iter().position(|word| word == "run")?;
+/// Returns the arguments of the command line in a record, if it is one of this command.
+pub(crate) fn arguments_of<A: Args + FromArgMatches>(run: &Run, command: &'static str) -> Option<A> {
+    let at = run.command.iter().position(|word| word == command)?;
     let is_colour = |word: &String| word.starts_with("--color") || COLOURS.contains(&word.as_str());
     let is_first = run.command.get(1..at)?.iter().all(is_colour);
     let colour = Arg::new("color").long("color").num_args(1);
-    let command = RunArguments::augment_args(Command::new("run")).arg(colour);
+    let command = A::augment_args(Command::new(command)).arg(colour);
     let matches = command.try_get_matches_from(&run.command[at..]).ok().filter(|_| is_first)?;
-    RunArguments::from_arg_matches(&matches).ok()
+    A::from_arg_matches(&matches).ok()
 }
 
 /// The values of `--color`, which may come before the command.

@@ -1,7 +1,7 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on
 //! standard error.
 
-mod progress;
+pub(crate) mod progress;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -117,6 +117,7 @@ impl Output {
             environments: Vec::new(),
             overheads: Vec::new(),
             launches: Vec::new(),
+            fleet: None,
             warnings: of_mpi(job).into_iter().collect(),
         }
     }

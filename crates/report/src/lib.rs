@@ -11,6 +11,7 @@
 //! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by
 //!   tables and charts alike);
 //! * `costs`: how much more the slower of several modes cost;
+//! * [`fleet`]: which member of a fleet is slow;
 //! * `findings`: whether the run shows what a paper found;
 //! * [`launched`]: the medians over launches, where there are several;
 //! * [`repeated`]: whether the mean over repetitions is known as well as the plan asks;
@@ -28,6 +29,7 @@ mod environments;
 mod error;
 pub mod figures;
 mod findings;
+pub mod fleet;
 mod folded;
 pub mod html;
 pub mod launched;

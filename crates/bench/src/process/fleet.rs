@@ -101,6 +101,14 @@ impl<'i> Fleet<'i> {
         }
     }
 
+    /// Returns why the fleet goes on without a member, if it does.
+    pub fn left(&self, member: usize) -> Option<&str> {
+        match &self.seats[member] {
+            Seat::Left { reason } => Some(reason),
+            Seat::Here { .. } | Seat::Away => None,
+        }
+    }
+
     /// Leaves a member out, with a reason.
     pub fn leave(&mut self, member: usize, reason: String) {
         self.crowd.drop(member);
@@ -203,10 +211,8 @@ impl<'i> Fleet<'i> {
             other => Err(other),
         })?;
         let told: Vec<_> = prepared.iter().map(|ranks| Neighbour::told(ranks)).collect();
-        let connect = |walk: &Walk, (index, rank): (usize, usize)| {
-            _ = walk;
-            Request::Connect { ranks: told[index][rank].clone() }
-        };
+        let connect =
+            |_: &Walk, (index, rank): (usize, usize)| Request::Connect { ranks: told[index][rank].clone() };
         self.step(&mut walks, ("connecting", Together), connect, sink, |reply| match reply {
             Reply::Connected => Ok(()),
             other => Err(other),

@@ -60,6 +60,16 @@ impl Launch {
         })
     }
 
+    /// Returns the command of an agent on a host, with arguments of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadTemplate`].
+    pub fn command_on(&self, host: &str, arguments: &[String]) -> Result<Vec<String>, Error> {
+        let program: Vec<String> = self.program.iter().chain(&self.arguments).chain(arguments).cloned().collect();
+        template::command(self.via.as_deref(), host, &program)
+    }
+
     /// Returns the host and the command of each rank to start. `ranks` is the number that the
     /// points need.
     pub(super) fn commands(&self, ranks: usize) -> Result<Vec<(String, Vec<String>)>, Error> {

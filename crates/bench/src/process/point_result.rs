@@ -76,6 +76,7 @@ impl PointResult {
             conditions: self.conditions,
             repetition: spec.repetition,
             launch: None,
+            fleet: None,
             iterations: spec.length.iterations().filter(|_| !self.is_cut),
             latency: headline.or(merged.latency),
             kinds: merged.kinds,

@@ -35,6 +35,7 @@ fn a_run() -> Run {
         environments: Vec::new(),
         overheads: Vec::new(),
         launches: Vec::new(),
+        fleet: None,
         warnings: Vec::new(),
     }
 }
@@ -55,6 +56,7 @@ fn a_point(id: u64) -> Point {
         status: Status::Measured,
         repetition: 0,
         launch: None,
+        fleet: None,
         link_model: None,
         conditions: Vec::new(),
         iterations: Some(100),

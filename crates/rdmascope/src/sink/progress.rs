@@ -11,7 +11,7 @@ use measure::clock::{Clock, Ticks};
 const TICK: Duration = Duration::from_secs(1);
 
 /// The display.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     clock: Clock,
     measuring: Option<Measuring>,
@@ -27,7 +27,7 @@ struct Measuring {
 
 impl Progress {
     /// Starts a display for so many points.
-    pub(super) fn new(points: u64) -> Self {
+    pub(crate) fn new(points: u64) -> Self {
         // indicatif hides itself if standard error is no terminal. It is done here, too, because
         // results must not depend on it.
         let target = match io::stderr().is_terminal() {
@@ -41,19 +41,19 @@ impl Progress {
     }
 
     /// Sets the number of points.
-    pub(super) fn plan(&self, points: u64) {
+    pub(crate) fn plan(&self, points: u64) {
         self.bar.set_length(points);
     }
 
     /// Shows the point that is measured, and how long it sends messages, if that is set.
-    pub(super) fn started(&mut self, what: String, duration_s: Option<f64>) {
+    pub(crate) fn started(&mut self, what: String, duration_s: Option<f64>) {
         self.bar.set_message(what.clone());
         self.measuring = Some(Measuring { what, begun: self.clock.now(), duration_s });
     }
 
     /// Shows how long the point has been measured. Returns when to call this again; `None` where
     /// nobody sees the display.
-    pub(super) fn tick(&self) -> Option<Duration> {
+    pub(crate) fn tick(&self) -> Option<Duration> {
         let Measuring { what, begun, duration_s } =
             self.measuring.as_ref().filter(|_| !self.bar.is_hidden())?;
         let passed_s = self.clock.ns(self.clock.now().since(*begun)) / 1_000_000_000;
@@ -65,18 +65,18 @@ impl Progress {
     }
 
     /// Counts a point that has ended.
-    pub(super) fn ended(&mut self) {
+    pub(crate) fn ended(&mut self) {
         self.measuring = None;
         self.bar.inc(1);
     }
 
     /// Removes the display while something else is printed.
-    pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
 
     /// Removes the display.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -41,6 +41,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         status: Status::Measured,
         repetition: round,
         launch: None,
+        fleet: None,
         link_model: None,
         iterations: Some(100),
         latency: stats::latency(LatencyKind::OneWay, &[value; 100], &[]),

@@ -22,6 +22,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         status: Status::Measured,
         repetition,
         launch: None,
+        fleet: None,
         link_model: None,
         conditions: Vec::new(),
         iterations: None,

@@ -38,6 +38,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         status: Status::Measured,
         repetition: 0,
         launch: None,
+        fleet: None,
         link_model: None,
         conditions: Vec::new(),
         iterations: Some(1000),

@@ -1,0 +1,114 @@
+//! The arguments of `rdmascope fleet`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::PossibleValue;
+use measure::units;
+use verdict::fleet::SCHEDULES;
+
+use crate::cli::time::time_above_zero;
+use crate::cli::{NetFlags, PortFlags};
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope fleet --hosts 'node[001-064]' --via 'ssh {host}'
+  rdmascope fleet write --hosts-file hosts.txt --via 'ssh {host}'
+                                       RDMA Write, between hosts of a file
+  rdmascope fleet                      in a Slurm job: all of its nodes
+  rdmascope fleet tcp --hosts n1,n2,n3,n4 --via 'ssh {host}' --time 2min
+  rdmascope fleet --local 8            eight agents on this host, to try it out
+  rdmascope fleet --resume runs/fleet-2026-11-27T120000Z
+
+A file of hosts has one host a line, or several as node[01-16], and comments:
+  node[01-16] group=leaf1 devices=mlx5_0,mlx5_1   # two rails
+
+Exit status: 0 if every host was examined and none is slow, 3 if a culprit is named
+or an expectation is not met, 1 if not enough could be measured to say.";
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FleetArguments {
+    /// What pairs of hosts measure: send, write, tcp, udp or another word of both `rdmascope lat`
+    /// and `rdmascope bw` [default: send if most hosts have an RDMA adapter, else tcp].
+    pub(super) subject: Option<String>,
+    /// Hosts, such as a,b or 'node[001-064],gpu[1,3-5]' [default: those of the Slurm job].
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["hosts_file", "local"])]
+    pub(super) hosts: Option<String>,
+    /// File of hosts, one a line: NAME, then group=GROUP and devices=DEVICE,DEVICE where they apply.
+    #[arg(long, value_name = "FILE", conflicts_with = "local")]
+    pub(super) hosts_file: Option<PathBuf>,
+    /// Number of agents on this host, to try the command out.
+    #[arg(long, value_name = "N", conflicts_with = "via", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(super) local: Option<u32>,
+    /// Command that starts an agent on a host, such as 'ssh {host}', 'ip netns exec {host}' or
+    /// 'kubectl exec -i {host} --' [default in a Slurm job: srun].
+    #[arg(long, value_name = "TEMPLATE")]
+    pub(super) via: Option<String>,
+    /// Path of rdmascope on the hosts [default: the path of this program].
+    #[arg(long, value_name = "PATH", requires = "via")]
+    pub(super) agent_path: Option<String>,
+    /// Time limit for starting an agent, such as 30 or 2min.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_above_zero)]
+    pub(super) start_timeout: Duration,
+    /// Most agents that start at the same time.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) starts_at_once: u16,
+    /// CPU to which every agent is pinned [default: none].
+    #[arg(long, value_name = "N")]
+    pub(super) cpu: Option<u32>,
+    /// Device of every host; see `rdmascope devices`.
+    #[arg(short = 'd', long, alias = "ib-dev", value_name = "NAME")]
+    pub(super) device: Option<String>,
+    #[command(flatten)]
+    pub(super) port: PortFlags,
+    #[command(flatten)]
+    pub(super) net: NetFlags,
+    /// Which pairs are measured at the same time.
+    #[arg(long, value_name = "NAME", default_value = SCHEDULES[0].name, value_parser = schedules())]
+    pub(super) schedule: String,
+    /// Number of times to measure the schedule [default: 3; 1 for schedules that draw pairs].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3))]
+    pub(super) passes: Option<u32>,
+    /// Rounds of a schedule that draws pairs.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) rounds: u32,
+    /// Most pairs that are measured at the same time [default: as many as the schedule has].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) parallel: Option<u32>,
+    /// Time for the rounds of the schedule, such as 2min; it ends between two rounds. Suspects are
+    /// measured again after it.
+    #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
+    pub(super) time: Option<Duration>,
+    /// Least deficit that is said, in percent of the others.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = units::parse_percent)]
+    pub(super) least: f64,
+    /// Difference between healthy hosts that is natural, in percent.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = units::parse_percent)]
+    pub(super) tolerance: f64,
+    /// Size of the messages of latency, in bytes.
+    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = units::parse_size)]
+    pub(super) small: u64,
+    /// Size of the messages of throughput, in bytes.
+    #[arg(short = 's', long = "size", value_name = "SIZE", default_value = "64KiB", value_parser = units::parse_size)]
+    pub(super) large: u64,
+    /// Number of messages of a latency.
+    #[arg(short = 'n', long, value_name = "N", default_value = "1000", value_parser = units::parse_count)]
+    pub(super) iters: u64,
+    /// Time of a throughput, in each direction.
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "200ms", value_parser = time_above_zero)]
+    pub(super) duration: Duration,
+    /// Directory for the record and the report; it must not contain a run [default:
+    /// runs/fleet-TIME].
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Go on with the fleet in this directory, which was stopped or killed, with the same command
+    /// line. Pairs that were measured are not measured again.
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub(super) resume: Option<PathBuf>,
+}
+
+fn schedules() -> Vec<PossibleValue> {
+    SCHEDULES.iter().map(|schedule| PossibleValue::new(schedule.name).help(schedule.help)).collect()
+}

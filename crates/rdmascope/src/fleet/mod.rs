@@ -1,0 +1,291 @@
+//! `rdmascope fleet`: measures pairs of many hosts, and says which host, pair or group is slow.
+//!
+//! The examination is a deterministic function of what was measured ([`verdict::fleet::examine`]).
+//! A fleet that was killed therefore goes on by examining its record again, and measures what the
+//! record lacks.
+
+mod arguments;
+mod hosts;
+mod members;
+mod points;
+mod probe;
+mod voice;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bench::process::fleet::{Fleet, FleetOptions};
+use bench::process::interrupt::Interrupt;
+use measure::record::{self, FleetMember, FleetQuantity, Point, Program, Run, SCHEMA_VERSION};
+use measure::store::{EndedRun, RunWriter};
+use report::fleet::{QUANTITIES, Question, Replay};
+use verdict::fleet::{Schedule, examine};
+
+pub(crate) use self::arguments::{EXAMPLES, FleetArguments};
+use self::members::Way;
+use self::points::Asked;
+use self::probe::{Measuring, Time};
+use self::voice::Voice;
+use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage, harmless};
+use crate::{report as reports, resume, run, sink, stdout};
+
+/// Examines a fleet.
+pub(crate) fn fleet(arguments: &FleetArguments, words: Vec<String>) -> anyhow::Result<ExitCode> {
+    match &arguments.resume {
+        Some(directory) => go_on(directory),
+        None => {
+            let out = arguments.out.clone().unwrap_or_else(|| run::directory("fleet"));
+            begin(arguments, words, &out)
+        }
+    }
+}
+
+/// Starts a fleet and its record.
+fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::Result<ExitCode> {
+    let way = Way::of(arguments)?;
+    let members = way.members()?;
+    let interrupt = Interrupt::install()?;
+    let mut voice = Voice::new(0);
+    let (agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
+    let run = begun(arguments, words, members, &asked, &agents);
+    let question = Question::of(run.fleet.as_ref().unwrap_or(&record::Fleet::default())).map_err(Usage)?;
+    let writer = RunWriter::create(out, &run)?;
+    let replay = Replay::new(&record::Fleet::default(), &question.rows, &[]);
+    let time = arguments.time.map(|limit| Time::new(limit, Duration::ZERO));
+    let mut measuring = Measuring {
+        agents,
+        replay,
+        writer,
+        run,
+        specs: specs(&asked),
+        voice,
+        next_id: 0,
+        visited: Vec::new(),
+        time,
+    };
+    let all = 0..question.hosts.count;
+    measuring.note_left(all)?;
+    finish(measuring, &question, out)
+}
+
+/// Goes on with a fleet that was stopped or killed.
+fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
+    let ended = EndedRun::open(directory)?;
+    let shown = directory.display();
+    let refused = |why: &str| Usage(format!("cannot resume {shown}: {why}"));
+    let Some((arguments, fleet)) = resume::arguments_of::<FleetArguments>(&ended.run, "fleet").zip(ended.run.fleet.clone())
+    else {
+        return Err(refused("it is no run of `rdmascope fleet`").into());
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    if ended.run.program.version != own {
+        let theirs = harmless(&ended.run.program.version);
+        return Err(refused(&format!("version {theirs} measured it, and this is {own}: start a new run")).into());
+    }
+    let way = Way::of(&arguments)?;
+    if way.members()? != fleet.members {
+        return Err(refused("its hosts have changed since: start a new run").into());
+    }
+    // A record may come from anywhere, and its command line may name programs.
+    eprintln!("rdmascope: resuming `{}`", harmless(&ended.run.command.join(" ")));
+    let question = Question::of(&fleet).map_err(|why| refused(&why))?;
+    let interrupt = Interrupt::install()?;
+    let word = ended.run.plan["fleet"].as_str().unwrap_or_default().to_owned();
+    let asked = Asked::of(&word, &arguments)?;
+    let voice = Voice::new(ended.run.points_planned);
+    let mut agents = prepared(&arguments, &way, &fleet.members, asked.is_verbs, &interrupt)?;
+    for (member, reason) in &fleet.left {
+        agents.leave(*member as usize, reason.clone());
+    }
+    let replay = Replay::new(&fleet, &question.rows, &ended.points);
+    let used = used(&ended.points);
+    let next_id = ended.points.iter().map(|point| point.id + 1).max().unwrap_or(0);
+    let run = Run { ended: None, ..ended.run.clone() };
+    let measuring = Measuring {
+        agents,
+        replay,
+        writer: ended.go_on()?,
+        run,
+        specs: specs(&asked),
+        voice,
+        next_id,
+        visited: Vec::new(),
+        time: arguments.time.map(|limit| Time::new(limit, used)),
+    };
+    finish(measuring, &question, directory)
+}
+
+/// Examines the fleet, ends the record and reports.
+fn finish(mut measuring: Measuring<'_>, question: &Question, out: &Path) -> anyhow::Result<ExitCode> {
+    let examined = examine(&question.hosts, &question.options, &mut measuring);
+    measuring.voice.clear();
+    let examined = match examined {
+        Ok(examined) => examined,
+        Err(error) => {
+            measuring.write()?;
+            let kept = format!("`rdmascope fleet --resume {}` goes on", out.display());
+            eprintln!("rdmascope: pairs that were measured are kept: {kept}");
+            return Err(error);
+        }
+    };
+    let Measuring { agents, writer, mut run, mut voice, next_id, .. } = measuring;
+    agents.quit(&mut voice);
+    run.ended = Some(sink::now());
+    run.points_planned = next_id;
+    writer.finish(&run)?;
+    let fleet = run.fleet.clone().unwrap_or_default();
+    stdout::print_folded(&report::fleet::text(&run, &fleet, question, &examined, stdout::line()))?;
+    let written = reports::write_html(out, None)?;
+    let path: PathBuf = written.file.unwrap_or_default();
+    stdout::print(&format!("{}\n", path.display()))?;
+    Ok(ExitCode::from(match report::fleet::outcome(&fleet, &examined) {
+        report::fleet::Outcome::Healthy => 0,
+        report::fleet::Outcome::Culprits => NOT_MET,
+        report::fleet::Outcome::Undecided => DID_NOT_FINISH,
+    }))
+}
+
+/// Returns the agents of a fleet, of which none runs yet.
+fn prepared<'i>(
+    arguments: &FleetArguments,
+    way: &Way,
+    members: &[FleetMember],
+    is_verbs: bool,
+    interrupt: &'i Interrupt,
+) -> anyhow::Result<Fleet<'i>> {
+    let agents: anyhow::Result<Vec<_>> =
+        members.iter().map(|member| way.agent(member, arguments, is_verbs)).collect();
+    let options =
+        FleetOptions { at_once: arguments.starts_at_once.into(), start_timeout: arguments.start_timeout };
+    Ok(Fleet::new(agents?, options, Some(interrupt)))
+}
+
+/// Starts all agents, and chooses what to measure if the user has not.
+fn started<'i>(
+    arguments: &FleetArguments,
+    way: &Way,
+    members: &[FleetMember],
+    interrupt: &'i Interrupt,
+    voice: &mut Voice,
+) -> anyhow::Result<(Fleet<'i>, Asked)> {
+    let all = 0..members.len();
+    let word = arguments.subject.as_deref().unwrap_or(VERBS);
+    let asked = Asked::of(word, arguments)?;
+    let mut agents = prepared(arguments, way, members, asked.is_verbs, interrupt)?;
+    agents.start(all.clone(), voice)?;
+    if arguments.subject.is_some() {
+        return Ok((agents, asked));
+    }
+    let has_adapter = |member: &usize| {
+        let hello = agents.hello(*member).ok();
+        hello.is_some_and(|hello| hello.description.limits.own_system.is_none())
+    };
+    if 2 * all.clone().filter(has_adapter).count() > members.len() {
+        return Ok((agents, asked));
+    }
+    let asked = Asked::of(SOCKETS, arguments)?;
+    for (place, member) in members.iter().enumerate() {
+        // An agent with a device also has sockets. One that has failed may have lacked a device.
+        if agents.left(place).is_some() {
+            agents.replace(place, way.agent(member, arguments, false)?.words);
+        }
+    }
+    agents.start(all, voice)?;
+    Ok((agents, asked))
+}
+
+/// What is measured between adapters, and without them.
+const VERBS: &str = "send";
+const SOCKETS: &str = "tcp";
+
+/// Returns the record of a fleet that begins.
+fn begun(
+    arguments: &FleetArguments,
+    command: Vec<String>,
+    members: Vec<FleetMember>,
+    asked: &Asked,
+    agents: &Fleet<'_>,
+) -> Run {
+    let hellos: Vec<_> = (0..members.len()).map(|member| agents.hello(member).ok()).collect();
+    let known = |rank: u32, name: &str| record::Environment {
+        rank,
+        hostname: name.to_owned(),
+        ..record::Environment::default()
+    };
+    let environments = (0u32..).zip(&members).zip(&hellos).map(|((rank, member), hello)| {
+        hello.map_or_else(|| known(rank, &member.name), |hello| hello.description.environment.clone())
+    });
+    let environments = environments.collect();
+    let here = || hellos.iter().flatten().map(|hello| &hello.description);
+    let schedule = Schedule::named(&arguments.schedule);
+    let passes = arguments.passes.unwrap_or_else(|| schedule.map_or(1, |schedule| schedule.passes as u32));
+    let mut plan = asked.resolved.plan.clone();
+    plan["fleet"] = asked.word.clone().into();
+    let quantities = QUANTITIES.iter().map(|row| FleetQuantity {
+        name: row.name.to_owned(),
+        ..FleetQuantity::default()
+    });
+    let devices = match asked.is_verbs {
+        true => here().filter_map(|description| description.device.clone()).collect(),
+        false => Vec::new(),
+    };
+    Run {
+        schema_version: SCHEMA_VERSION,
+        program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        command,
+        started: sink::now(),
+        ended: None,
+        title: format!("Fleet of {} members, {}", members.len(), asked.word),
+        about: None,
+        quick: false,
+        plan,
+        points_planned: 0,
+        figures: Vec::new(),
+        findings: Vec::new(),
+        devices,
+        environments,
+        overheads: here().map(|description| description.overhead.clone()).collect(),
+        launches: Vec::new(),
+        fleet: Some(record::Fleet {
+            members,
+            quantities: quantities.collect(),
+            schedule: arguments.schedule.clone(),
+            passes,
+            rounds: arguments.rounds,
+            parallel: arguments.parallel,
+            time_s: arguments.time.map(|time| time.as_secs_f64()),
+            rounds_in_time: None,
+            least: arguments.least,
+            tolerance: arguments.tolerance,
+            alpha: ALPHA,
+            seed: SEED,
+            baseline: None,
+            left: BTreeMap::new(),
+        }),
+        warnings: Vec::new(),
+    }
+}
+
+/// The share of healthy fleets in which something may be named.
+const ALPHA: f64 = 0.01;
+/// Any seed does: the pairs that it draws are the same in every run.
+const SEED: u64 = 1;
+
+fn specs(asked: &Asked) -> BTreeMap<&'static str, bench::point::PointSpec> {
+    QUANTITIES.iter().filter_map(|row| Some((row.name, asked.spec(row.name)?.clone()))).collect()
+}
+
+/// Returns the time that earlier processes have used: that of the longest point of each step, since
+/// all points of a step are measured at the same time.
+fn used(points: &[Point]) -> Duration {
+    let mut steps: BTreeMap<(u64, &str, bool), u64> = BTreeMap::new();
+    for point in points {
+        let Some(place) = &point.fleet else { continue };
+        let is_back = place.members.first() > place.members.get(1);
+        let longest = steps.entry((place.round, &point.experiment, is_back)).or_default();
+        *longest = point.wall_ns.max(*longest);
+    }
+    Duration::from_nanos(steps.values().sum())
+}

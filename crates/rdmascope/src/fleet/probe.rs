@@ -1,0 +1,151 @@
+//! The measurements of a fleet, as the procedure asks for them: from the record where it has them,
+//! else from the agents.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bench::Error;
+use bench::point::PointSpec;
+use bench::process::fleet::{Fleet, Group};
+use bench::process::sink::Sink;
+use measure::clock::{Clock, Ticks};
+use measure::record::{InFleet, Run};
+use measure::store::RunWriter;
+use report::fleet::{Replay, Step};
+use verdict::fleet::{Measured, Probe, Purpose, Round};
+
+use super::voice::Voice;
+
+/// The measurements of a fleet.
+pub(super) struct Measuring<'i> {
+    pub(super) agents: Fleet<'i>,
+    pub(super) replay: Replay,
+    pub(super) writer: RunWriter,
+    pub(super) run: Run,
+    /// The point of each quantity.
+    pub(super) specs: BTreeMap<&'static str, PointSpec>,
+    pub(super) voice: Voice,
+    /// The number of the next point.
+    pub(super) next_id: u64,
+    /// Members whose agents are started again before the next measurement.
+    pub(super) visited: Vec<usize>,
+    pub(super) time: Option<Time>,
+}
+
+/// The time that the rounds of the schedule may take.
+pub(super) struct Time {
+    clock: Clock,
+    began: Ticks,
+    limit: Duration,
+}
+
+impl Time {
+    /// Starts now, after earlier processes have used some of the time.
+    pub(super) fn new(limit: Duration, used: Duration) -> Self {
+        let clock = Clock::monotonic();
+        Self { clock, began: clock.now(), limit: limit.saturating_sub(used) }
+    }
+
+    fn is_over(&self) -> bool {
+        Duration::from_nanos(self.clock.ns(self.clock.now().since(self.began))) >= self.limit
+    }
+}
+
+impl Measuring<'_> {
+    /// Measures the points of a step at the same time, and keeps them.
+    fn measure(&mut self, step: &Step, round: u64) -> anyhow::Result<()> {
+        let Some(spec) = self.specs.get(step.row.name) else { return Ok(()) };
+        let mut groups = Vec::new();
+        for (members, id) in step.members.iter().zip(self.next_id..) {
+            groups.push(Group { members: members.to_vec(), spec: PointSpec { id, ..spec.clone() } });
+        }
+        self.next_id += groups.len() as u64;
+        let points = self.agents.measure(&groups, &mut self.voice)?;
+        for (group, (mut point, _)) in groups.iter().zip(points) {
+            let members = group.members.iter().map(|member| u32::try_from(*member).unwrap_or(u32::MAX));
+            point.fleet = Some(InFleet { round, members: members.collect() });
+            self.writer.append(&point)?;
+            self.replay.add(&point);
+            self.voice.ended();
+        }
+        let members = step.members.iter().flatten().copied();
+        Ok(self.note_left(members)?)
+    }
+
+    /// Adds the members to the record that the fleet goes on without.
+    pub(super) fn note_left(&mut self, members: impl Iterator<Item = usize>) -> Result<(), Error> {
+        let Some(fleet) = &mut self.run.fleet else { return Ok(()) };
+        let mut is_new = false;
+        for member in members {
+            let index = u32::try_from(member).unwrap_or(u32::MAX);
+            if let Some(reason) = self.agents.left(member)
+                && !fleet.left.contains_key(&index)
+            {
+                let name = &fleet.members[member].name;
+                self.voice.warning(&format!("{name} is left out: {reason}"));
+                fleet.left.insert(index, reason.to_owned());
+                is_new = true;
+            }
+        }
+        match is_new {
+            true => self.write(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what is known of the run.
+    pub(super) fn write(&self) -> Result<(), Error> {
+        let kept = |cause: measure::Error| Error::Sink { point: self.next_id, cause: cause.into() };
+        self.writer.update(&self.run).map_err(kept)
+    }
+}
+
+impl Probe for Measuring<'_> {
+    type Error = anyhow::Error;
+
+    fn round(&mut self, round: &Round) -> anyhow::Result<Vec<Measured>> {
+        let lacking = self.replay.lacks(round);
+        if !lacking.is_empty() {
+            let visited = std::mem::take(&mut self.visited);
+            self.agents.end(&visited, &mut self.voice);
+            self.voice.begins(phase(round.purpose), self.replay.next());
+        }
+        let number = self.replay.next();
+        for step in &lacking {
+            self.measure(step, number)?;
+        }
+        Ok(self.replay.take(round))
+    }
+
+    fn visit(&mut self, hosts: &[usize]) -> anyhow::Result<()> {
+        // Only before something is measured: the record of an earlier process may have this visit.
+        self.visited = hosts.to_vec();
+        Ok(())
+    }
+
+    fn goes_on(&mut self) -> bool {
+        if let Some(went_on) = self.replay.went_on() {
+            return went_on;
+        }
+        let is_over = self.time.as_ref().is_some_and(Time::is_over);
+        if is_over && let Some(fleet) = &mut self.run.fleet {
+            fleet.rounds_in_time = u32::try_from(self.replay.next()).ok();
+            self.replay.ends_in_time(fleet);
+            // A record without this number is measured on when it is resumed.
+            if let Err(error) = self.write() {
+                self.voice.warning(&error.to_string());
+            }
+        }
+        !is_over
+    }
+}
+
+/// What a round is for, in words for the progress.
+fn phase(purpose: Purpose) -> String {
+    match purpose {
+        Purpose::Screening { pass, round } => format!("pass {}, round {}", pass + 1, round + 1),
+        Purpose::Again { .. } => "suspect pairs again".to_owned(),
+        Purpose::Confirmation { visit } => format!("suspects in isolation, visit {}", visit + 1),
+        Purpose::UnderLoad { .. } => "suspects under load again".to_owned(),
+    }
+}

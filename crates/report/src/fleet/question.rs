@@ -1,0 +1,91 @@
+//! What was asked of a fleet, as the procedure takes it.
+
+use measure::record::{Fleet, FleetMember};
+use verdict::fleet::{Amounts, Cell, Hosts, Options, Quantity, SCHEDULES, Schedule};
+
+use super::value::{QUANTITIES, Row};
+
+/// The question of a record, checked.
+pub struct Question {
+    /// The members and their groups.
+    pub hosts: Hosts,
+    /// The options of the procedure.
+    pub options: Options,
+    /// The quantities, in the order of the options.
+    pub rows: Vec<&'static Row>,
+}
+
+impl Question {
+    /// Returns the question of a record.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, if the record asks for something that this program does not know.
+    pub fn of(fleet: &Fleet) -> Result<Self, String> {
+        let known = |names: Vec<&str>| names.join(", ");
+        let schedule = Schedule::named(&fleet.schedule).ok_or_else(|| {
+            let names = known(SCHEDULES.iter().map(|schedule| schedule.name).collect());
+            format!("there is no schedule {:?}: the schedules are {names}", fleet.schedule)
+        })?;
+        let members = fleet.members.len();
+        let rows: Result<Vec<&Row>, String> = fleet
+            .quantities
+            .iter()
+            .map(|quantity| {
+                Row::named(&quantity.name).ok_or_else(|| {
+                    let names = known(QUANTITIES.iter().map(|row| row.name).collect());
+                    format!("there is no quantity {:?}: the quantities are {names}", quantity.name)
+                })
+            })
+            .collect();
+        let rows = rows?;
+        let is_share = |share: f64| (0.0..1.0).contains(&share);
+        if ![fleet.least, fleet.tolerance, fleet.alpha].into_iter().all(is_share) {
+            return Err("least, tolerance and alpha are shares from 0 to 1".to_owned());
+        }
+        let quantities = rows.iter().zip(&fleet.quantities).map(|(row, asked)| {
+            let cells = asked.baseline.iter().filter(|(from, to, value)| {
+                (*from as usize) < members && (*to as usize) < members && *value > 0.0
+            });
+            let cells: Vec<Cell> = cells.map(|(from, to, value)| Cell::from((*from, *to, row.log(*value)))).collect();
+            Quantity {
+                name: row.name.to_owned(),
+                directed: row.is_directed,
+                floor: asked.expected.filter(|value| *value > 0.0).map(|value| row.log(value)),
+                baseline: (!cells.is_empty()).then_some(cells),
+            }
+        });
+        let amounts = Amounts {
+            rounds: fleet.rounds as usize,
+            parallel: fleet.parallel.map(|most| most as usize),
+            ..Amounts::default()
+        };
+        let options = Options {
+            amounts,
+            passes: Some(fleet.passes as usize),
+            least: fleet.least,
+            tolerance: fleet.tolerance,
+            alpha: fleet.alpha,
+            seed: fleet.seed,
+            ..Options::new(quantities.collect(), schedule)
+        };
+        Ok(Self { hosts: hosts(&fleet.members), options, rows })
+    }
+}
+
+/// Returns the members with their groups, in the order of [`GROUPINGS`].
+fn hosts(members: &[FleetMember]) -> Hosts {
+    let hosts = Hosts::new(members.len());
+    GROUPINGS.iter().fold(hosts, |hosts, kind| {
+        let labels: Vec<Option<&str>> =
+            members.iter().map(|member| member.groups.get(*kind).map(String::as_str)).collect();
+        let mut different: Vec<&str> = labels.iter().copied().flatten().collect();
+        different.sort_unstable();
+        different.dedup();
+        // One group is no difference.
+        if different.len() < 2 { hosts } else { hosts.grouped(kind, &labels) }
+    })
+}
+
+/// The kinds of groups, those first that are tested first.
+const GROUPINGS: [&str; 2] = ["group", "rail"];

@@ -1,0 +1,134 @@
+//! The rounds of an examination, from recorded points.
+
+use std::collections::BTreeMap;
+
+use measure::record::{Fleet, Point};
+use verdict::fleet::{Examined, Measured, Probe, Reading, Round, examine};
+
+use super::question::Question;
+use super::value::Row;
+
+/// The record ends here, and the procedure needs more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Missing {
+    /// The number of the round that is not in the record, or not whole.
+    pub round: u64,
+}
+
+/// Points of one quantity that are measured at the same time.
+#[derive(Clone)]
+pub struct Step {
+    /// The quantity.
+    pub row: &'static Row,
+    /// The members of each point, in rank order.
+    pub members: Vec<[usize; 2]>,
+}
+
+/// The recorded points of a fleet, by their rounds.
+pub struct Replay {
+    points: BTreeMap<(u64, Vec<u32>, &'static str), Option<f64>>,
+    rows: Vec<&'static Row>,
+    rounds_in_time: Option<u32>,
+    /// The number of the next round.
+    next: u64,
+}
+
+impl Replay {
+    /// Begins with the first round.
+    pub fn new(fleet: &Fleet, rows: &[&'static Row], points: &[Point]) -> Self {
+        let mut replay = Self {
+            points: BTreeMap::new(),
+            rows: rows.to_vec(),
+            rounds_in_time: fleet.rounds_in_time,
+            next: 0,
+        };
+        points.iter().for_each(|point| replay.add(point));
+        replay
+    }
+
+    /// Adds a point.
+    pub fn add(&mut self, point: &Point) {
+        let Some(place) = &point.fleet else { return };
+        for row in self.rows.iter().filter(|row| row.name == point.experiment) {
+            self.points.insert((place.round, place.members.clone(), row.name), row.value(point));
+        }
+    }
+
+    /// Takes over that time has ended the rounds of the schedule.
+    pub fn ends_in_time(&mut self, fleet: &Fleet) {
+        self.rounds_in_time = fleet.rounds_in_time;
+    }
+
+    /// The number of the next round.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns the points of the next round that are not in the record.
+    pub fn lacks(&self, round: &Round) -> Vec<Step> {
+        let both = |row: &'static Row| [false, true].into_iter().filter(move |back| row.is_directed || !back);
+        let steps = self.rows.iter().flat_map(|row| both(row).map(|is_back| (*row, is_back)));
+        let lacking = steps.map(|(row, is_back)| {
+            let members = round.pairs.iter().map(|[a, b]| if is_back { [*b, *a] } else { [*a, *b] });
+            Step { row, members: members.filter(|members| self.value(row, *members).is_none()).collect() }
+        });
+        lacking.filter(|step| !step.members.is_empty()).collect()
+    }
+
+    /// Returns the readings of the next round, and goes on to the one after it. Points that are not
+    /// in the record have no value.
+    pub fn take(&mut self, round: &Round) -> Vec<Measured> {
+        let reading = |row: &Row, [a, b]: [usize; 2]| {
+            let log = |members| self.value(row, members).flatten().map(|value| row.log(value));
+            Reading { there: log([a, b]), back: if row.is_directed { log([b, a]) } else { None } }
+        };
+        let pair = |pair: &[usize; 2]| self.rows.iter().map(|row| reading(row, *pair)).collect();
+        let measured = round.pairs.iter().map(pair).collect();
+        self.next += 1;
+        measured
+    }
+
+    /// Whether another round was measured in the time of the schedule; none if the record does not
+    /// tell.
+    pub fn went_on(&self) -> Option<bool> {
+        if let Some(rounds) = self.rounds_in_time {
+            return Some(self.next < rounds.into());
+        }
+        let last = self.points.last_key_value().map(|((round, ..), _)| *round)?;
+        (self.next <= last).then_some(true)
+    }
+
+    /// Returns the value of a point of the next round; none if it is not in the record.
+    fn value(&self, row: &Row, [a, b]: [usize; 2]) -> Option<Option<f64>> {
+        let rank = |member: usize| u32::try_from(member).unwrap_or(u32::MAX);
+        self.points.get(&(self.next, vec![rank(a), rank(b)], row.name)).copied()
+    }
+}
+
+impl Probe for Replay {
+    type Error = Missing;
+
+    fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Missing> {
+        if !self.lacks(round).is_empty() {
+            return Err(Missing { round: self.next });
+        }
+        Ok(self.take(round))
+    }
+
+    fn visit(&mut self, _: &[usize]) -> Result<(), Missing> {
+        Ok(())
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.went_on().unwrap_or(true)
+    }
+}
+
+/// Examines a recorded fleet.
+///
+/// # Errors
+///
+/// If the record ends before the examination does.
+pub fn examined(question: &Question, fleet: &Fleet, points: &[Point]) -> Result<Examined, Missing> {
+    examine(&question.hosts, &question.options, &mut Replay::new(fleet, &question.rows, points))
+}
