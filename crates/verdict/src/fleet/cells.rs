@@ -26,3 +26,9 @@ impl From<Cell> for (u32, u32, f64) {
         (cell.from, cell.to, cell.value)
     }
 }
+
+/// Each cell in both directions, of a quantity without direction.
+pub(super) fn mirrored(cells: &[Cell]) -> Vec<Cell> {
+    let back = cells.iter().map(|cell| Cell { from: cell.to, to: cell.from, ..*cell });
+    cells.iter().copied().chain(back).collect()
+}
