@@ -6,18 +6,18 @@
 //! shown. While a fleet is measured, the program runs the same procedure over a [`Replay`] that asks
 //! for what the record lacks.
 
+mod matrix;
+mod names;
+mod outcome;
 mod question;
+mod quantiles;
 mod replay;
+mod text;
 mod value;
+mod words;
 
+pub use outcome::{Outcome, outcome};
 pub use question::Question;
 pub use replay::{Missing, Replay, Step, examined};
+pub use text::text;
 pub use value::{QUANTITIES, Row};
-
-use measure::record::{Fleet, Run};
-use verdict::fleet::{Examined, Verdict};
-
-/// The outcome.
-pub enum Outcome { Healthy, Culprits, Undecided }
-pub fn outcome(_: &Fleet, e: &Examined) -> Outcome { match e.verdict { Verdict::Healthy => Outcome::Healthy, Verdict::Culprits => Outcome::Culprits, Verdict::Undecided => Outcome::Undecided } }
-pub fn text(_: &Run, _: &Fleet, _: &Question, e: &Examined, _: Option<usize>) -> String { format!("{e:#?}\n") }

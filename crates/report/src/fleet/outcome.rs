@@ -1,0 +1,33 @@
+//! How an examination ended, for a script.
+
+use measure::record::Fleet;
+use verdict::fleet::{Examined, Place, Undecided, Verdict};
+
+/// How an examination ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// Every member was examined, and none is slow.
+    Healthy,
+    /// At least one culprit is named.
+    Culprits,
+    /// No culprit, but not every member could be examined.
+    Undecided,
+}
+
+/// Returns the outcome of an examination.
+pub fn outcome(fleet: &Fleet, examined: &Examined) -> Outcome {
+    match examined.verdict {
+        Verdict::Culprits => Outcome::Culprits,
+        _ if !fleet.left.is_empty() || open(fleet, examined).next().is_some() => Outcome::Undecided,
+        Verdict::Healthy | Verdict::Undecided => Outcome::Healthy,
+    }
+}
+
+/// What could not be decided, without members that are left out: these are listed by themselves.
+pub(super) fn open<'a>(fleet: &'a Fleet, examined: &'a Examined) -> impl Iterator<Item = &'a Undecided> {
+    let is_left = |undecided: &&Undecided| match undecided.place {
+        Some(Place::Host(member)) => fleet.left.contains_key(&u32::try_from(member).unwrap_or(u32::MAX)),
+        _ => false,
+    };
+    examined.undecided.iter().filter(move |undecided| !is_left(undecided))
+}

@@ -1,0 +1,27 @@
+//! The distribution of a quantity over the pairs of a fleet.
+
+use measure::stats::{Share, quantile};
+use verdict::fleet::Judged;
+
+use super::value::Row;
+
+/// The shares that are shown, with their headings.
+pub(super) const SHARES: [(&str, Share); 7] = [
+    ("min", Share::new(0, 1)),
+    ("1 %", Share::new(1, 100)),
+    ("10 %", Share::P10),
+    ("median", Share::P50),
+    ("90 %", Share::P90),
+    ("99 %", Share::P99),
+    ("max", Share::new(1, 1)),
+];
+
+/// The values of the pairs at [`SHARES`], in ns or bytes/s; none without a pair.
+pub(super) fn quantiles(row: &Row, judged: &Judged) -> Option<[f64; SHARES.len()]> {
+    // Whole ns or bytes/s: more digits are not shown.
+    let mut values: Vec<u64> = judged.cells.iter().map(|cell| row.of_log(cell.value).round() as u64).collect();
+    values.sort_unstable();
+    let all: Option<Vec<f64>> =
+        SHARES.iter().map(|(_, share)| quantile(&values, *share).map(|value| value as f64)).collect();
+    all?.try_into().ok()
+}

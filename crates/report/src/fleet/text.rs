@@ -1,0 +1,149 @@
+//! A fleet on a terminal.
+
+use measure::record::{Fleet, Run};
+use measure::text::{plain, time};
+use verdict::fleet::{Examined, Judged};
+
+use super::matrix::Matrix;
+use super::outcome::open;
+use super::quantiles::{SHARES, quantiles};
+use super::question::Question;
+use super::value::Row;
+use super::words::Words;
+
+/// Returns what is printed when a fleet has been examined: the verdict, the culprits, what could
+/// have been found, quantiles over the pairs, and matrices. `line` is the width of the terminal.
+pub fn text(run: &Run, fleet: &Fleet, question: &Question, examined: &Examined, line: Option<usize>) -> String {
+    let words = Words::new(fleet, question, examined);
+    let width = line.unwrap_or(LINE).min(LINE_MAX);
+    let rule = "-".repeat(width.min(LINE));
+    let mut out = format!("{rule}\n {}: {}\n", plain(&run.title), words.verdict());
+    out += &format!(" schedule {}: {}\n{rule}\n", question.options.schedule.name, words.measured());
+    for culprit in &examined.culprits {
+        out += &format!(" ! {}\n", words.culprit(culprit));
+        words.evidence(culprit).iter().for_each(|line| out += &format!("     {line}\n"));
+    }
+    for (member, reason) in &fleet.left {
+        out += &format!(" left out: {}: {}\n", words.names.member(*member as usize), plain(reason));
+    }
+    out += &listed("congested", examined.congestion.iter().map(|one| words.congestion(one)));
+    out += &listed("not decided", open(fleet, examined).map(|one| words.undecided(one)));
+    out += &listed("suspect at first", examined.cleared.iter().map(|one| words.cleared(one)));
+    for judged in &examined.quantities {
+        if let Some(thresholds) = &judged.thresholds {
+            out += &format!(" would have been named: {}\n", words.detectable(judged, thresholds));
+        }
+    }
+    out += &table(examined);
+    for judged in &examined.quantities {
+        out += &matrix(&words, judged, width);
+    }
+    out
+}
+
+/// At most [`LISTED_MAX`] lines under a word, and how many more there are.
+fn listed(word: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.collect();
+    let mut out: String = lines.iter().take(LISTED_MAX).map(|line| format!(" {word}: {line}\n")).collect();
+    if lines.len() > LISTED_MAX {
+        out += &format!(" {word}: {} more in the report\n", lines.len() - LISTED_MAX);
+    }
+    out
+}
+
+/// The quantiles over pairs, a row for each quantity.
+fn table(examined: &Examined) -> String {
+    let rows: Vec<(&Row, &Judged, [f64; SHARES.len()])> = examined
+        .quantities
+        .iter()
+        .filter_map(|judged| {
+            let row = Row::named(&judged.name)?;
+            Some((row, judged, quantiles(row, judged)?))
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("\n {:<18}", "of pairs");
+    SHARES.iter().for_each(|(name, _)| out += &format!("{name:>8}"));
+    out += "\n";
+    for (row, _, values) in rows {
+        let (unit, one) = scale(row, values[SHARES.len() / 2]);
+        out += &format!(" {:<18}", format!("{}[{unit}]", row.name));
+        for value in values {
+            let value = value / one;
+            let digits = if value < 10.0 { 2 } else { usize::from(value < 1000.0) };
+            out += &format!("{value:>8.digits$}");
+        }
+        out += "\n";
+    }
+    out
+}
+
+/// The unit of a quantity in a table, and its size in ns or bytes/s.
+pub(super) fn scale(row: &Row, median: f64) -> (&'static str, f64) {
+    match row.is_rate {
+        true => ("MiB/s", 1024.0 * 1024.0),
+        false if median < 1000.0 => ("ns", 1.0),
+        false if median < 1e7 => ("us", 1e3),
+        false => ("ms", 1e6),
+    }
+}
+
+/// The matrix of a quantity: a character for each pair.
+fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
+    let Some(row) = Row::named(&judged.name).filter(|_| !judged.cells.is_empty()) else {
+        return String::new();
+    };
+    let hosts = &words.question.hosts;
+    let names: Vec<String> = (0..hosts.count).map(|member| words.names.member(member)).collect();
+    let label = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(LABEL_MAX);
+    let matrix = Matrix::of(hosts, judged, width.saturating_sub(label + 3).min(ROWS_MAX));
+    let middle = quantiles(row, judged).map_or(0.0, |values| values[SHARES.len() / 2]);
+    let middle = match row.is_rate {
+        true => format!("{:.0} MiB/s", middle / scale(row, middle).1),
+        false => time(middle),
+    };
+    let from = if judged.directed { ", from row to column" } else { "" };
+    let blocks = match matrix.blocks.first().map_or(1, Vec::len) {
+        1 => String::new(),
+        several => format!("; each row is {several} members, shown by their worst pair"),
+    };
+    let how = match row.is_rate {
+        true => "1 is 10 % below it, 9 is 90 %",
+        false => "1 is 10 % above it, 9 is 90 % and more",
+    };
+    let mut out = format!("\n {}{from}: '.' is near the median, {middle}; {how}{blocks}\n", row.name);
+    for (index, block) in matrix.blocks.iter().enumerate() {
+        let name: String = names[block[0]].chars().take(label).collect();
+        let cells: String = (0..matrix.blocks.len())
+            .map(|column| match matrix.worst.get(&(index, column)) {
+                Some(value) => tenths(row, *value),
+                None if column == index && block.len() == 1 => ' ',
+                None => '-',
+            })
+            .collect();
+        out += &format!(" {name:<label$}  {cells}\n");
+    }
+    out
+}
+
+/// How far a pair is on the slow side of the median, in tenths of it.
+fn tenths(row: &Row, value: f64) -> char {
+    let change = if row.is_rate { -value.exp_m1() } else { (-value).exp_m1() };
+    match (change * 10.0).round() {
+        tenths if tenths < 1.0 => '.',
+        tenths => char::from_digit((tenths as u32).min(9), 10).unwrap_or('9'),
+    }
+}
+
+/// The usual width of a line.
+const LINE: usize = 80;
+/// The widest line of a matrix.
+const LINE_MAX: usize = 200;
+/// The most rows of a matrix.
+const ROWS_MAX: usize = 64;
+/// The longest name in a matrix.
+const LABEL_MAX: usize = 20;
+/// The most lines of a kind.
+const LISTED_MAX: usize = 10;

@@ -1,0 +1,240 @@
+//! What an examination found, in sentences.
+
+use measure::record::Fleet;
+use verdict::fleet::{
+    Against, Cleared, Congestion, Culprit, Evidence, Examined, Judged, Measurements, Place, Reason, Thresholds,
+    Undecided, Verdict, Way, Why,
+};
+
+use super::names::Names;
+use super::outcome::{Outcome, outcome};
+use super::question::Question;
+use super::value::Row;
+
+/// What is needed to say what an examination found.
+pub(super) struct Words<'a> {
+    pub(super) names: Names<'a>,
+    pub(super) question: &'a Question,
+    pub(super) examined: &'a Examined,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(fleet: &'a Fleet, question: &'a Question, examined: &'a Examined) -> Self {
+        Self { names: Names { fleet, hosts: &question.hosts }, question, examined }
+    }
+
+    /// The quantity of an index.
+    pub(super) fn row(&self, quantity: usize) -> &'static Row {
+        self.question.rows[quantity.min(self.question.rows.len() - 1)]
+    }
+
+    /// The answer in one line.
+    pub(super) fn verdict(&self) -> String {
+        let fleet = self.names.fleet;
+        let examined = fleet.members.len() - fleet.left.len();
+        match outcome(fleet, self.examined) {
+            Outcome::Culprits => {
+                let mut places: Vec<Place> = self.examined.culprits.iter().map(|culprit| culprit.place).collect();
+                places.sort_unstable();
+                places.dedup();
+                match places.len() {
+                    1 => "1 culprit".to_owned(),
+                    several => format!("{several} culprits"),
+                }
+            }
+            Outcome::Healthy => format!("no culprit among {examined} members"),
+            Outcome::Undecided if self.examined.verdict == Verdict::Undecided => {
+                "not decided: too little could be measured".to_owned()
+            }
+            Outcome::Undecided => {
+                let left = match fleet.left.len() {
+                    0 => "some members".to_owned(),
+                    1 => "1 member".to_owned(),
+                    several => format!("{several} members"),
+                };
+                format!("not decided: no culprit among {examined} members, but {left} could not be examined")
+            }
+        }
+    }
+
+    /// A culprit: who, by how much, compared with what.
+    pub(super) fn culprit(&self, culprit: &Culprit) -> String {
+        let row = self.row(culprit.quantity);
+        let slow = |way| culprit.evidence(way).filter(|_| culprit.is_slow(way));
+        let (send, receive) = (slow(Way::Send), slow(Way::Receive));
+        let than = match culprit.against {
+            Against::Others => "the others",
+            Against::Floor => "the expectation",
+        };
+        let way = match (send, receive) {
+            (Some(_), None) if row.is_directed => Some(Way::Send),
+            (None, Some(_)) => Some(Way::Receive),
+            _ => None,
+        };
+        let name = self.names.place(culprit.place, way);
+        let evidence = send.or(receive);
+        let by = |evidence: &Evidence| by(row, evidence.confirmed.unwrap_or_default());
+        let peers = evidence.map_or(0, |evidence| evidence.peers);
+        let what = match (culprit.place, send, receive) {
+            (Place::Host(_), Some(send), None) if row.is_directed => {
+                format!("sends {} {than} to {}; receives as they do", by(send), members(peers))
+            }
+            (Place::Host(_), None, Some(receive)) => {
+                format!("receives {} {than} from {}; sends as they do", by(receive), members(peers))
+            }
+            (Place::Host(_), Some(send), Some(receive)) => {
+                format!("sends {} and receives {} {than}, with {}", by(send), by(receive), members(peers))
+            }
+            (Place::Pair { .. }, Some(send), Some(receive)) => {
+                format!("{} and {} {than} in its two directions, that pair alone", by(send), by(receive))
+            }
+            (Place::Pair { .. }, ..) => {
+                format!("{} {than}, that pair alone", evidence.map(by).unwrap_or_default())
+            }
+            (Place::Between { .. }, ..) => {
+                format!("the paths between them are {} {than}", evidence.map(by).unwrap_or_default())
+            }
+            _ => format!("{} {than}", evidence.map(by).unwrap_or_default()),
+        };
+        format!("{name}: {}: {what}", row.name)
+    }
+
+    /// What was measured of a culprit in isolation.
+    pub(super) fn evidence(&self, culprit: &Culprit) -> Vec<String> {
+        let row = self.row(culprit.quantity);
+        let line = |way: Way| {
+            let evidence = culprit.evidence(way).filter(|_| culprit.is_slow(way))?;
+            let visits: Vec<String> = evidence
+                .visits
+                .iter()
+                .map(|visit| visit.map_or_else(|| "not measured".to_owned(), |effect| by(row, effect)))
+                .collect();
+            let screened = evidence.screened.map(|effect| format!("{} under load; ", by(row, effect)));
+            let what = match way {
+                _ if !row.is_directed => "",
+                Way::Send => "sending: ",
+                Way::Receive => "receiving: ",
+            };
+            Some(format!(
+                "{what}{}{} in {} visits in isolation with {}; named from {}",
+                screened.unwrap_or_default(),
+                visits.join(", "),
+                visits.len(),
+                partners(evidence.partners),
+                by(row, evidence.bound)
+            ))
+        };
+        [Way::Send, Way::Receive].into_iter().filter_map(line).collect()
+    }
+
+    /// What is slow while all pairs measure, and not in isolation.
+    pub(super) fn congestion(&self, congestion: &Congestion) -> String {
+        let row = self.row(congestion.quantity);
+        let way = row.is_directed.then_some(congestion.way);
+        let name = self.names.place(congestion.place, way);
+        let what = match (congestion.place, way) {
+            (Place::Host(_) | Place::Group { .. }, Some(Way::Send)) => "sends ",
+            (Place::Host(_) | Place::Group { .. }, Some(Way::Receive)) => "receives ",
+            _ => "",
+        };
+        let isolated = congestion.isolated.map_or_else(String::new, |effect| format!(" ({} there)", by(row, effect)));
+        format!(
+            "{name}: {}: {what}{} the others under load, and not in isolation{isolated}: congestion",
+            row.name,
+            by(row, congestion.again)
+        )
+    }
+
+    /// A suspect that is not named.
+    pub(super) fn cleared(&self, cleared: &Cleared) -> String {
+        let row = self.row(cleared.quantity);
+        let name = self.names.place(cleared.place, row.is_directed.then_some(cleared.way));
+        let why = match cleared.why {
+            Why::Again(effect) => format!("when measured again, {} the others", by(row, effect)),
+            Why::Isolation(effect) => format!("in isolation, {} the others", by(row, effect)),
+            Why::Explained(place) => format!("explained by {}", self.names.place(place, None)),
+            Why::TooMany => "more pairs were suspect than are measured again".to_owned(),
+            Why::NotMeasured => "it could not be measured in isolation".to_owned(),
+        };
+        format!("{name}: {}: {} the others at first; {why}", row.name, by(row, cleared.screened))
+    }
+
+    /// Why something is not decided.
+    pub(super) fn undecided(&self, undecided: &Undecided) -> String {
+        let of = |index: usize| format!("{}: ", self.row(index).name);
+        let quantity = undecided.quantity.map(of).unwrap_or_default();
+        let place = undecided.place.map(|place| format!("{}: ", self.names.place(place, None)));
+        let reason = match undecided.reason {
+            Reason::Schedule => {
+                let why = self.question.options.schedule.no_blame.unwrap_or("it has too few pairs");
+                format!("the schedule {} names no culprit: {why}", self.question.options.schedule.name)
+            }
+            Reason::TooFewHosts => "less than four members answered".to_owned(),
+            Reason::OnePass => {
+                "one pass over less than 16 members does not show how much a pair varies: use --passes 3".to_owned()
+            }
+            Reason::TooFewCells(cells) => {
+                format!("each member has {cells} measured pairs, and four are needed: give it more --time or --rounds")
+            }
+            Reason::TooNoisy => {
+                "the pairs vary so much that only a deficit above one half could have been seen".to_owned()
+            }
+            Reason::HostWithoutCells => "less than half of its pairs were measured".to_owned(),
+            Reason::HalfOfItsPairs => "more than half of its pairs are suspect one by one".to_owned(),
+            Reason::TwoOfFour => "four members are too few to tell two culprits apart".to_owned(),
+            Reason::NotConfirmable => "it was suspect and could not be measured in isolation".to_owned(),
+        };
+        format!("{}{quantity}{reason}", place.unwrap_or_default())
+    }
+
+    /// The deficits that would have been named.
+    pub(super) fn detectable(&self, judged: &Judged, thresholds: &Thresholds) -> String {
+        let Some(row) = Row::named(&judged.name) else { return String::new() };
+        format!(
+            "{}: a member {}, a pair {}",
+            judged.name,
+            by(row, -thresholds.host),
+            by(row, -thresholds.pair)
+        )
+    }
+
+    /// How much was measured.
+    pub(super) fn measured(&self) -> String {
+        let Measurements { passes, rounds, is_cut, screening, again, confirmation, under_load, missing } =
+            self.examined.measurements;
+        let in_time = if is_cut { ", as many as the time allowed" } else { "" };
+        let passes = match passes {
+            0 => "no whole pass".to_owned(),
+            1 => "1 pass".to_owned(),
+            several => format!("{several} passes"),
+        };
+        let mut out = format!("{screening} measurements of pairs in {rounds} rounds ({passes}{in_time})");
+        for (count, what) in [(again, "again"), (confirmation, "in isolation"), (under_load, "under load again")] {
+            if count > 0 {
+                out += &format!(", {count} {what}");
+            }
+        }
+        if missing > 0 {
+            out += &format!("; {missing} gave no number");
+        }
+        out
+    }
+}
+
+/// By how much an effect is below the others, in percent of their throughput or above their
+/// latency.
+fn by(row: &Row, effect: f64) -> String {
+    let change = if row.is_rate { effect.exp_m1() } else { (-effect).exp_m1() };
+    let percent = 100.0 * change.abs();
+    let digits = usize::from(percent < 10.0);
+    let side = if change < 0.0 { "below" } else { "above" };
+    format!("{percent:.digits$} % {side}")
+}
+
+fn members(count: usize) -> String {
+    if count == 1 { "1 member".to_owned() } else { format!("{count} members") }
+}
+
+fn partners(count: usize) -> String {
+    if count == 1 { "1 partner".to_owned() } else { format!("{count} partners") }
+}
