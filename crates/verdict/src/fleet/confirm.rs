@@ -24,9 +24,12 @@ const PARTNERS_OF_PAIR: usize = 6;
 /// all.
 const MEMBERS: usize = 8;
 const PAIRS_BETWEEN: usize = 6;
-/// Partners of a pair that stands for two groups, and repetitions of the pair and of its partners.
+/// Partners of a pair that stands for two groups, each once.
 const PARTNERS_BETWEEN: usize = 3;
-const REPETITIONS_BETWEEN: [usize; 2] = [3, 1];
+/// How often a pair that stands for a fleet is measured.
+const REPETITIONS_OF_FLEET: usize = 3;
+/// The share of the least deficit by which the other way of a culprit was slow in the screening.
+const SLOW_BEFORE: f64 = 0.5;
 /// One of this number of hosts may be busy beside a suspect.
 const HOSTS_PER_PAIR: usize = 64;
 
@@ -140,7 +143,7 @@ impl Case<'_> {
         }
         for ((place, quantity, against), claims) in questions {
             let model = &self.models[quantity];
-            let [send, receive] = evidence(model, against, &claims, &visited[&place]);
+            let [send, receive] = evidence(self.hosts, model, against, &claims, &visited[&place]);
             if [&send, &receive].into_iter().flatten().any(|evidence| evidence.is_named) {
                 outcome.culprits.push(Culprit { quantity, place, against, send, receive });
                 continue;
@@ -210,14 +213,14 @@ impl Case<'_> {
                 let part = |pair: [usize; 2]| {
                     let is_of_either = |host: usize| [Some(a), Some(b)].contains(&groups.of[host]);
                     let partners = ground.partners(&[], PARTNERS_BETWEEN, is_of_either);
-                    Part::pair(pair, &partners, REPETITIONS_BETWEEN)
+                    Part::pair(pair, &partners, 1)
                 };
                 Experiment { parts: pairs.map(part).collect() }
             }
             Place::Fleet => {
                 let hosts = spread((0..self.hosts.count).collect(), 2 * MEMBERS);
                 let pairs = hosts.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
-                Experiment { parts: pairs.map(|pair| Part::pair(pair, &[], REPETITIONS_BETWEEN)).collect() }
+                Experiment { parts: pairs.map(|pair| Part::pair(pair, &[], REPETITIONS_OF_FLEET)).collect() }
             }
         }
     }
@@ -230,8 +233,15 @@ fn spread(hosts: Vec<usize>, most: usize) -> Vec<usize> {
 }
 
 /// The evidence of both ways. If one way is named, the other one is tested at the least deficit
-/// worth saying: it is a single question, not one of many.
-fn evidence(model: &Model, against: Against, claims: &[&Claim], visited: &Visited) -> [Option<Evidence>; 2] {
+/// worth saying: it is a single question, not one of many. A host that flips is slow in some
+/// visits in both ways, so the other way must also have been slow in the screening.
+fn evidence(
+    hosts: &Hosts,
+    model: &Model,
+    against: Against,
+    claims: &[&Claim],
+    visited: &Visited,
+) -> [Option<Evidence>; 2] {
     let of = |way: Way| {
         if !ways(model.directed).contains(&way) {
             return None;
@@ -245,7 +255,8 @@ fn evidence(model: &Model, against: Against, claims: &[&Claim], visited: &Visite
         let confirmed = if known.len() >= 2 { median(known) } else { None };
         let bound = claim.map_or(least(model, against), |claim| claim.bound);
         Some(Evidence {
-            screened: claim.map_or_else(|| screened(model, claims[0], way), |claim| Some(claim.screened)),
+            screened: claim
+                .map_or_else(|| screened(hosts, model, claims[0], way), |claim| Some(claim.screened)),
             visits,
             confirmed,
             bound,
@@ -258,7 +269,8 @@ fn evidence(model: &Model, against: Against, claims: &[&Claim], visited: &Visite
     if found.iter().flatten().any(|evidence| evidence.is_named) {
         for other in found.iter_mut().flatten().filter(|evidence| !evidence.is_named) {
             other.bound = least(model, against);
-            other.is_named = other.confirmed.is_some_and(|effect| effect < other.bound);
+            let was_slow = other.screened.is_some_and(|effect| effect <= other.bound * SLOW_BEFORE);
+            other.is_named = was_slow && other.confirmed.is_some_and(|effect| effect < other.bound);
         }
     }
     found
@@ -272,9 +284,13 @@ fn least(model: &Model, against: Against) -> f64 {
 }
 
 /// The effect in the screening of a way that was not suspect.
-fn screened(model: &Model, claim: &Claim, way: Way) -> Option<f64> {
+fn screened(hosts: &Hosts, model: &Model, claim: &Claim, way: Way) -> Option<f64> {
     match (claim.against, claim.place) {
         (Against::Others, Place::Host(host)) => Some(model.effect(host, way)),
+        (Against::Others, Place::Group { grouping, group }) => {
+            let members = hosts.groupings[grouping].members(group);
+            median(members.into_iter().map(|host| model.effect(host, way)))
+        }
         (Against::Others, Place::Pair { a, b }) if way == Way::Send => model.residual(a, b),
         (Against::Others, Place::Pair { a, b }) => model.residual(b, a),
         _ => None,

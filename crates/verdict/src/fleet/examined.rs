@@ -89,6 +89,11 @@ impl Thresholds {
     pub fn pair_deficit(&self) -> f64 {
         deficit(-self.pair)
     }
+
+    /// Both deficits: of a host, of a pair.
+    pub fn deficits(&self) -> [f64; 2] {
+        [self.host_deficit(), self.pair_deficit()]
+    }
 }
 
 /// The share below the others that a difference of logarithms means: 0.1 for 10 %.

@@ -6,11 +6,14 @@ use super::model::Model;
 use super::probe::Measured;
 use super::robust::median;
 
-/// Repetitions of a pair of hosts where a host, and a pair, is suspect.
+/// How often a suspect host is measured with each partner, and a suspect pair in all.
 const REPETITIONS_OF_HOST: usize = 3;
-const REPETITIONS_OF_PAIR: usize = 7;
+const MEASUREMENTS_OF_PAIR: usize = 12;
 
-/// Measurements that confirm or clear one place, as parts whose median counts.
+/// The share of the parts of a place that have its effect.
+const SHARE_OF_PARTS: f64 = 0.7;
+
+/// Measurements that confirm or clear one place, as parts that are alike.
 pub(super) struct Experiment {
     pub(super) parts: Vec<Part>,
 }
@@ -32,8 +35,8 @@ enum Subject {
 /// What a step is for; numbers are indices of partners.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Role {
-    /// The pair itself.
-    Direct,
+    /// The pair itself, before its hosts with a partner.
+    Direct(usize),
     /// The host, or the first host of the pair, with a partner.
     First(usize),
     /// The control, or the second host of the pair, with a partner.
@@ -57,15 +60,17 @@ impl Part {
         Self { subject: Subject::Host { host, partners }, steps }
     }
 
-    /// A pair, and both of its hosts with partners, spread over the pair's repetitions.
-    pub(super) fn pair([a, b]: [usize; 2], partners: &[usize], repetitions: [usize; 2]) -> Self {
+    /// A pair, and right after it both of its hosts with a partner: a host that is slow for a
+    /// while is so in all three. Without partners, the pair alone.
+    pub(super) fn pair([a, b]: [usize; 2], partners: &[usize], repetitions: usize) -> Self {
         let mut steps = Vec::new();
-        for repetition in 0..repetitions[0] {
-            steps.push((Role::Direct, [a, b]));
-            for (index, &partner) in partners.iter().enumerate().filter(|_| repetition < repetitions[1]) {
+        for _ in 0..repetitions {
+            for (index, &partner) in partners.iter().enumerate() {
+                steps.push((Role::Direct(index), [a, b]));
                 steps.push((Role::First(index), [a, partner]));
                 steps.push((Role::Second(index), [b, partner]));
             }
+            steps.extend(partners.is_empty().then_some((Role::Direct(0), [a, b])));
         }
         Self { subject: Subject::Pair { a, b, partners: partners.to_vec() }, steps }
     }
@@ -84,19 +89,22 @@ impl Part {
                 median(effects)
             }
             Subject::Pair { a, b, partners } => {
-                let ends = if way == Way::Send { [*a, *b] } else { [*b, *a] };
-                let role = |host: usize| if host == *a { Role::First } else { Role::Second };
-                let direct = self.values(model, way, given, Role::Direct, *a);
-                // What each host does with good partners: level + send, and level + receive.
-                let with_partners = |host: usize, way: Way, theirs: Way| {
-                    median(partners.iter().enumerate().filter_map(|(index, &partner)| {
-                        let values = self.values(model, way, given, role(host)(index), host);
-                        Some(median(values.into_iter().flatten())? - model.effect(partner, theirs))
-                    }))
-                };
-                let sends = with_partners(ends[0], Way::Send, Way::Receive)?;
-                let receives = with_partners(ends[1], Way::Receive, Way::Send)?;
-                Some(median(direct.into_iter().flatten())? - sends - receives + level?)
+                let level = level?;
+                let is_forth = way == Way::Send;
+                let [first, second] =
+                    if is_forth { [Way::Send, Way::Receive] } else { [Way::Receive, Way::Send] };
+                let effects = partners.iter().enumerate().flat_map(|(index, &partner)| {
+                    let direct = self.values(model, first, given, Role::Direct(index), *a);
+                    let firsts = self.values(model, first, given, Role::First(index), *a);
+                    let seconds = self.values(model, second, given, Role::Second(index), *b);
+                    // What both hosts do with this partner, without the partner's own effects.
+                    let theirs = model.fit.receive[partner] + model.fit.send[partner];
+                    let triples = direct.into_iter().zip(firsts).zip(seconds);
+                    triples.filter_map(move |((direct, first), second)| {
+                        Some(direct? - first? - second? + theirs + level)
+                    })
+                });
+                median(effects)
             }
         }
     }
@@ -112,7 +120,9 @@ impl Part {
             Subject::Host { host, partners } => {
                 median((0..partners.len()).filter_map(|index| of(Role::First(index), *host)))
             }
-            Subject::Pair { a, .. } => of(Role::Direct, *a),
+            Subject::Pair { a, partners, .. } => {
+                median((0..partners.len().max(1)).filter_map(|index| of(Role::Direct(index), *a)))
+            }
         }
     }
 
@@ -146,7 +156,8 @@ impl Experiment {
 
     /// One pair with its partners.
     pub(super) fn pair(pair: [usize; 2], partners: &[usize]) -> Self {
-        Self { parts: vec![Part::pair(pair, partners, [REPETITIONS_OF_PAIR, REPETITIONS_OF_HOST])] }
+        let repetitions = MEASUREMENTS_OF_PAIR.div_ceil(partners.len().max(1));
+        Self { parts: vec![Part::pair(pair, partners, repetitions)] }
     }
 
     /// All measurements in order.
@@ -180,6 +191,14 @@ impl Experiment {
                 }
             });
         }
-        median(effects)
+        most(effects)
     }
+}
+
+/// The effect that most parts have at least: of one part, its own. A group is as slow as its
+/// members are, and the mean of a slow and a healthy member is neither.
+fn most(mut effects: Vec<f64>) -> Option<f64> {
+    effects.sort_by(f64::total_cmp);
+    let rank = (SHARE_OF_PARTS * effects.len() as f64).ceil() as usize;
+    effects.get(rank.max(1) - 1).copied()
 }
