@@ -11,7 +11,7 @@ use measure::clock::{Clock, Skew, StampCost, Ticks};
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Environment, Overhead};
 use measure::samples::RawSamples;
-use verbs::Provider;
+use verbs::{LinkModel, Provider};
 
 use crate::Error;
 use crate::calibrate::Line;
@@ -36,6 +36,8 @@ pub struct LocalWorker {
     device: RankDevice,
     mpi: RankMpi,
     sockets: SocketOptions,
+    /// The link of the software device for points that name none.
+    link: Option<LinkModel>,
     /// Whether a plan may name directories for files.
     may_write: bool,
     /// The directory into which it receives files, even if plans may not name directories.
@@ -79,6 +81,7 @@ impl LocalWorker {
             device: RankDevice::new(providers, device, options),
             mpi: RankMpi::new(MpiOptions::default()),
             sockets: SocketOptions::default(),
+            link: None,
             may_write: true,
             receives_into: None,
             tell: |_| {},
@@ -103,6 +106,13 @@ impl LocalWorker {
     #[must_use]
     pub fn with_mpi(mut self, options: MpiOptions) -> Self {
         self.mpi = RankMpi::new(options);
+        self
+    }
+
+    /// Sets the link of its software device, for points that name no link.
+    #[must_use]
+    pub fn over_link(mut self, link: Option<LinkModel>) -> Self {
+        self.link = link;
         self
     }
 
@@ -225,6 +235,14 @@ impl Worker for LocalWorker {
         if !self.may_write && (spec.application.is_some() || spec.tool.is_some()) {
             return Err(PointError::NotMeasured(NO_PROGRAMS.to_owned()));
         }
+        let linked;
+        let spec = match self.link.filter(|_| spec.link.is_none() && spec.message.endpoint.is_verbs()) {
+            Some(link) => {
+                linked = PointSpec { link: Some(link), ..spec.clone() };
+                &linked
+            }
+            None => spec,
+        };
         let own;
         let spec = match &spec.transfer {
             Some(asked) if !self.may_write => {

@@ -13,6 +13,7 @@ use bench::worker::{LocalWorker, MpiOptions, SocketOptions, UcxLog};
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
 use measure::clock::{Clock, Skew};
+use verbs::LinkModel;
 
 use crate::backends::providers;
 use crate::cli::{NetFlags, PortFlags};
@@ -46,6 +47,9 @@ pub(crate) struct AgentArguments {
     pub(crate) cpus: Option<String>,
     #[arg(long, requires = "connect")]
     pub(crate) mpi_library: Option<String>,
+    /// Link of the software device for points that name none, for tests.
+    #[arg(long)]
+    pub(crate) link: Option<LinkModel>,
     /// Error of the clock, for tests.
     #[arg(long)]
     pub(crate) clock_skew: Option<Skew>,
@@ -139,7 +143,7 @@ pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<
     );
     let NetFlags { net, data_port } = arguments.net;
     let sockets = SocketOptions { net: net.unwrap_or_default(), port: data_port };
-    let worker = worker.arranged_by(arranger).with_sockets(sockets);
+    let worker = worker.arranged_by(arranger).with_sockets(sockets).over_link(arguments.link);
     Ok(worker.telling(|line| eprintln!("{line}")))
 }
 
