@@ -272,7 +272,7 @@ pub(crate) fn cpu_of(local_rank: u32, cpus: &str) -> Result<Option<u32>, Usage> 
 
 /// Returns the first CPUs that this process may use, at most one for each rank; none if there is
 /// only one, which all ranks then share.
-fn first_allowed(ranks: usize) -> Vec<u32> {
+pub(crate) fn first_allowed(ranks: usize) -> Vec<u32> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let cpus = (0..CpuSet::MAX_CPU as u32).filter(|cpu| allowed.is_set(*cpu as usize));
     let first: Vec<_> = cpus.take(ranks).collect();

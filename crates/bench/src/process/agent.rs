@@ -36,8 +36,10 @@ pub trait Worker {
     /// Describes the device and the host. `rank` is the rank of this worker.
     fn describe(&mut self, rank: u32) -> Result<Description, PointError>;
 
-    /// Measures the points to come as this rank.
-    fn become_rank(&mut self, _rank: u32) {}
+    /// Measures the points to come as this rank, pinned to a CPU if one is named.
+    fn become_rank(&mut self, _rank: u32, _cpu: Option<u32>) -> Result<(), PointError> {
+        Ok(())
+    }
 
     /// Arranges the conditions of the points to come. `ranks` are the CPUs of the ranks of this
     /// host. Returns the outcome of each technique; empty for a worker without a machine.
@@ -279,10 +281,7 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
         Request::Hello { rank, .. } => worker
             .describe(*rank)
             .map(|description| Reply::Hello(Box::new(Hello { pid: std::process::id(), description }))),
-        Request::Become { rank } => {
-            worker.become_rank(*rank);
-            Ok(Reply::Idle)
-        }
+        Request::Become { rank, cpu } => worker.become_rank(*rank, *cpu).map(|()| Reply::Idle),
         Request::Arrange { conditions, ranks } => {
             Ok(Reply::Arranged { conditions: worker.arrange(conditions, ranks) })
         }

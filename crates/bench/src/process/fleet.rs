@@ -47,6 +47,8 @@ pub struct Fleet<'i> {
     seats: Vec<Seat>,
     crowd: Crowd<'i>,
     options: FleetOptions,
+    /// The CPUs of the one host of all members; empty where the ranks are not pinned.
+    cpus: Vec<u32>,
     clock: Clock,
 }
 
@@ -68,6 +70,7 @@ enum Seat {
         hello: Box<Hello>,
         /// The rank that the agent takes itself for.
         rank: u32,
+        cpu: Option<u32>,
     },
     /// The fleet goes on without it.
     Left { reason: String },
@@ -85,7 +88,13 @@ impl<'i> Fleet<'i> {
     pub fn new(members: Vec<Member>, options: FleetOptions, interrupt: Option<&'i Interrupt>) -> Self {
         let seats = members.iter().map(|_| Seat::Away).collect();
         let crowd = Crowd::new(members.len(), interrupt);
-        Self { members, seats, crowd, options, clock: Clock::monotonic() }
+        Self { members, seats, crowd, options, cpus: Vec::new(), clock: Clock::monotonic() }
+    }
+
+    /// Pins the ranks that measure at the same time to these CPUs in turn. All members have to be on
+    /// the host of the CPUs.
+    pub fn pin(&mut self, cpus: Vec<u32>) {
+        self.cpus = cpus;
     }
 
     /// Returns what a member said when its agent started.
@@ -157,7 +166,7 @@ impl<'i> Fleet<'i> {
         let answers = self.crowd.ask(&asked, start_timeout, at_once, begin, sink)?;
         for (Asked { of, .. }, answer) in asked.iter().zip(answers) {
             self.seats[*of] = match self.seated(*of, answer) {
-                Ok(hello) => Seat::Here { hello, rank: rank_of(*of) },
+                Ok(hello) => Seat::Here { hello, rank: rank_of(*of), cpu: None },
                 Err(reason) => {
                     self.crowd.drop(*of);
                     Seat::Left { reason }
@@ -245,16 +254,20 @@ impl<'i> Fleet<'i> {
         members.iter().map(|member| Some(&self.hello(*member).ok()?.description)).collect()
     }
 
-    /// Tells each agent its rank in its group, where it took itself for another one.
+    /// Tells each agent its rank in its group and its CPU, where these have changed.
     fn take_ranks(&mut self, walks: &mut [Walk], sink: &mut dyn Sink) -> Result<(), Error> {
         let mut asked = Vec::new();
-        for (of, new) in walks.iter().filter(|walk| walk.ended.is_none()).flat_map(Walk::ranks) {
-            if let Seat::Here { rank, .. } = &mut self.seats[of]
-                && *rank != new
+        let ranks = walks.iter().filter(|walk| walk.ended.is_none()).flat_map(Walk::ranks);
+        for (turn, (of, new)) in ranks.enumerate() {
+            let new_cpu = self.cpus.get(turn % self.cpus.len().max(1)).copied();
+            if let Seat::Here { rank, cpu, .. } = &mut self.seats[of]
+                && (*rank, *cpu) != (new, new_cpu)
             {
                 *rank = new;
+                *cpu = new_cpu;
                 let doing = "taking its rank".to_owned();
-                asked.push(Asked { of, group: None, request: Request::Become { rank: new }, doing });
+                let request = Request::Become { rank: new, cpu: new_cpu };
+                asked.push(Asked { of, group: None, request, doing });
             }
         }
         self.idle(walks, asked, sink)

@@ -25,6 +25,8 @@ pub enum Request {
     Become {
         /// The rank.
         rank: u32,
+        /// The CPU to pin it to; absent where it stays where it is.
+        cpu: Option<u32>,
     },
     /// Arrange the conditions of the points to come, and revert those of earlier points. The answer
     /// is [`Reply::Arranged`].

@@ -29,7 +29,7 @@ use self::points::Asked;
 use self::probe::{Measuring, Time};
 use self::voice::Voice;
 use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage, harmless};
-use crate::{report as reports, resume, run, sink, stdout};
+use crate::{launch, report as reports, resume, run, sink, stdout};
 
 /// Examines a fleet.
 pub(crate) fn fleet(arguments: &FleetArguments, words: Vec<String>) -> anyhow::Result<ExitCode> {
@@ -48,8 +48,16 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let members = way.members()?;
     let interrupt = Interrupt::install()?;
     let mut voice = Voice::new(0);
-    let (agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
-    let run = begun(arguments, words, members, &asked, &agents);
+    let (mut agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
+    let mut run = begun(arguments, words, members, &asked, &agents);
+    let cpus = cpus_of(&run.environments);
+    if let Some(fleet) = run.fleet.as_mut().filter(|_| !cpus.is_empty()) {
+        // More would measure how the system shares its CPUs.
+        fleet.parallel.get_or_insert(u32::try_from(cpus.len() / 2).unwrap_or(1));
+    }
+    if arguments.cpu.is_none() {
+        agents.pin(cpus);
+    }
     let question = Question::of(run.fleet.as_ref().unwrap_or(&record::Fleet::default())).map_err(Usage)?;
     let writer = RunWriter::create(out, &run)?;
     let replay = Replay::new(&record::Fleet::default(), &question.rows, &[]);
@@ -96,6 +104,9 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     let asked = Asked::of(&word, &arguments)?;
     let voice = Voice::new(ended.run.points_planned);
     let mut agents = prepared(&arguments, &way, &fleet.members, asked.is_verbs, &interrupt)?;
+    if arguments.cpu.is_none() {
+        agents.pin(cpus_of(&ended.run.environments));
+    }
     for (member, reason) in &fleet.left {
         agents.leave(*member as usize, reason.clone());
     }
@@ -195,6 +206,20 @@ fn started<'i>(
     agents.start(all, voice)?;
     Ok((agents, asked))
 }
+
+/// Returns the CPUs of this host if all members are on it, as in a trial or in network namespaces:
+/// two ranks of a point that share a CPU wait for each other. Empty for other fleets.
+fn cpus_of(environments: &[record::Environment]) -> Vec<u32> {
+    let here = rustix::system::uname();
+    let here = here.nodename().to_string_lossy();
+    match environments.iter().all(|environment| environment.hostname == here) {
+        true => launch::first_allowed(CPUS_MAX),
+        false => Vec::new(),
+    }
+}
+
+/// The most CPUs that ranks of one host use.
+const CPUS_MAX: usize = 1024;
 
 /// What is measured between adapters, and without them.
 const VERBS: &str = "send";
