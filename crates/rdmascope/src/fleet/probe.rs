@@ -64,6 +64,10 @@ impl Measuring<'_> {
         for (group, (mut point, _)) in groups.iter().zip(points) {
             let members = group.members.iter().map(|member| u32::try_from(*member).unwrap_or(u32::MAX));
             point.fleet = Some(InFleet { round, members: members.collect() });
+            for (axis, member) in PAIR.into_iter().zip(&group.members) {
+                let name = self.run.fleet.as_ref().map(|fleet| fleet.members[*member].name.clone());
+                point.axes.insert(axis.to_owned(), name.into());
+            }
             self.writer.append(&point)?;
             self.replay.add(&point);
             self.voice.ended();
@@ -139,6 +143,9 @@ impl Probe for Measuring<'_> {
         !is_over
     }
 }
+
+/// The axes of a point that name its members, in rank order.
+const PAIR: [&str; 2] = ["from", "to"];
 
 /// What a round is for, in words for the progress.
 fn phase(purpose: Purpose) -> String {

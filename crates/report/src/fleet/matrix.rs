@@ -2,18 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use verdict::fleet::{Hosts, Judged};
+use verdict::fleet::{Cell, Hosts, Judged};
+
+use super::value::Row;
 
 /// A matrix of members, or of blocks of neighbouring members where there are many.
-pub(super) struct Matrix {
+pub(crate) struct Matrix {
     /// The members of each row and column.
-    pub(super) blocks: Vec<Vec<usize>>,
-    /// The worst cell of each pair of blocks, as a logarithm relative to the median.
-    pub(super) worst: BTreeMap<(usize, usize), f64>,
+    pub(crate) blocks: Vec<Vec<usize>>,
+    /// The worst cell of each pair of blocks.
+    pub(crate) worst: BTreeMap<(usize, usize), Worst>,
+}
+
+/// The worst cell of a pair of blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Worst {
+    /// Its members.
+    pub(crate) pair: (u32, u32),
+    /// Its value, as a logarithm.
+    pub(crate) value: f64,
+    /// The value relative to the median of all cells.
+    pub(crate) relative: f64,
 }
 
 /// The order of members: by their first grouping, and in a group as they were named.
-pub(super) fn order(hosts: &Hosts) -> Vec<usize> {
+pub(crate) fn order(hosts: &Hosts) -> Vec<usize> {
     let mut order: Vec<usize> = (0..hosts.count).collect();
     if let Some(grouping) = hosts.groupings.first() {
         order.sort_by_key(|member| grouping.of.get(*member).copied().flatten().unwrap_or(usize::MAX));
@@ -23,7 +36,7 @@ pub(super) fn order(hosts: &Hosts) -> Vec<usize> {
 
 impl Matrix {
     /// Returns the matrix of a quantity with at most `most` rows.
-    pub(super) fn of(hosts: &Hosts, judged: &Judged, most: usize) -> Self {
+    pub(crate) fn of(hosts: &Hosts, judged: &Judged, most: usize) -> Self {
         let order = order(hosts);
         let size = order.len().div_ceil(most.max(1)).max(1);
         let blocks: Vec<Vec<usize>> = order.chunks(size).map(<[usize]>::to_vec).collect();
@@ -34,14 +47,16 @@ impl Matrix {
         let mut values: Vec<f64> = judged.cells.iter().map(|cell| cell.value).collect();
         values.sort_by(f64::total_cmp);
         let middle = values.get(values.len() / 2).copied().unwrap_or_default();
-        let mut worst: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        let mut worst: BTreeMap<(usize, usize), Worst> = BTreeMap::new();
         for cell in &judged.cells {
             let [from, to] = [cell.from, cell.to].map(|member| block_of.get(member as usize).copied());
             let (Some(from), Some(to)) = (from, to) else { continue };
-            let value = cell.value - middle;
+            let new = Worst { pair: (cell.from, cell.to), value: cell.value, relative: cell.value - middle };
             let mut see = |place| {
-                let known = worst.entry(place).or_insert(value);
-                *known = known.min(value);
+                let known = worst.entry(place).or_insert(new);
+                if new.value < known.value {
+                    *known = new;
+                }
             };
             see((from, to));
             if !judged.directed {
@@ -50,4 +65,22 @@ impl Matrix {
         }
         Self { blocks, worst }
     }
+}
+
+/// How far a value is on the slow side of another one, in tenths of that: 0 to 9. `relative` is the
+/// difference of their logarithms.
+pub(crate) fn tenths(row: &Row, relative: f64) -> u32 {
+    let change = if row.is_rate { -relative.exp_m1() } else { (-relative).exp_m1() };
+    (change * 10.0).round().clamp(0.0, 9.0) as u32
+}
+
+/// How much slower each direction of a pair is than the other one. The faster one is 0.
+pub(crate) fn asymmetry(judged: &Judged) -> Judged {
+    let values: BTreeMap<(u32, u32), f64> =
+        judged.cells.iter().map(|cell| ((cell.from, cell.to), cell.value)).collect();
+    let cells = judged.cells.iter().filter_map(|cell| {
+        let back = values.get(&(cell.to, cell.from))?;
+        Some(Cell { value: (cell.value - back).min(0.0), ..*cell })
+    });
+    Judged { cells: cells.collect(), ..judged.clone() }
 }

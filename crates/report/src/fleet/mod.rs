@@ -16,8 +16,12 @@ mod text;
 mod value;
 mod words;
 
+pub(crate) use matrix::{Matrix, asymmetry, tenths};
+pub(crate) use outcome::open;
 pub use outcome::{Outcome, outcome};
 pub use question::Question;
+pub(crate) use quantiles::{SHARES, quantiles};
 pub use replay::{Missing, Replay, Step, examined};
 pub use text::text;
 pub use value::{QUANTITIES, Row};
+pub(crate) use words::Words;

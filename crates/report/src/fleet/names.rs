@@ -5,20 +5,20 @@ use measure::text::plain;
 use verdict::fleet::{Hosts, Place, Way};
 
 /// The names of a fleet.
-pub(super) struct Names<'a> {
-    pub(super) fleet: &'a Fleet,
-    pub(super) hosts: &'a Hosts,
+pub(crate) struct Names<'a> {
+    pub(crate) fleet: &'a Fleet,
+    pub(crate) hosts: &'a Hosts,
 }
 
 impl Names<'_> {
     /// The name of a member.
-    pub(super) fn member(&self, member: usize) -> String {
+    pub(crate) fn member(&self, member: usize) -> String {
         let name = self.fleet.members.get(member).map_or("", |member| member.name.as_str());
         plain(name)
     }
 
     /// The name of a place. Of a pair or two groups in one direction, the sender comes first.
-    pub(super) fn place(&self, place: Place, way: Option<Way>) -> String {
+    pub(crate) fn place(&self, place: Place, way: Option<Way>) -> String {
         let path = |a: String, b: String| match way {
             None => format!("{a} - {b}"),
             Some(Way::Send) => format!("{a} -> {b}"),

@@ -24,7 +24,7 @@ pub fn outcome(fleet: &Fleet, examined: &Examined) -> Outcome {
 }
 
 /// What could not be decided, without members that are left out: these are listed by themselves.
-pub(super) fn open<'a>(fleet: &'a Fleet, examined: &'a Examined) -> impl Iterator<Item = &'a Undecided> {
+pub(crate) fn open<'a>(fleet: &'a Fleet, examined: &'a Examined) -> impl Iterator<Item = &'a Undecided> {
     let is_left = |undecided: &&Undecided| match undecided.place {
         Some(Place::Host(member)) => fleet.left.contains_key(&u32::try_from(member).unwrap_or(u32::MAX)),
         _ => false,

@@ -6,7 +6,7 @@ use verdict::fleet::Judged;
 use super::value::Row;
 
 /// The shares that are shown, with their headings.
-pub(super) const SHARES: [(&str, Share); 7] = [
+pub(crate) const SHARES: [(&str, Share); 7] = [
     ("min", Share::new(0, 1)),
     ("1 %", Share::new(1, 100)),
     ("10 %", Share::P10),
@@ -17,7 +17,7 @@ pub(super) const SHARES: [(&str, Share); 7] = [
 ];
 
 /// The values of the pairs at [`SHARES`], in ns or bytes/s; none without a pair.
-pub(super) fn quantiles(row: &Row, judged: &Judged) -> Option<[f64; SHARES.len()]> {
+pub(crate) fn quantiles(row: &Row, judged: &Judged) -> Option<[f64; SHARES.len()]> {
     // Whole ns or bytes/s: more digits are not shown.
     let mut values: Vec<u64> = judged.cells.iter().map(|cell| row.of_log(cell.value).round() as u64).collect();
     values.sort_unstable();

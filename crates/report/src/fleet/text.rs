@@ -4,7 +4,7 @@ use measure::record::{Fleet, Run};
 use measure::text::{plain, time};
 use verdict::fleet::{Examined, Judged};
 
-use super::matrix::Matrix;
+use super::matrix::{Matrix, tenths};
 use super::outcome::open;
 use super::quantiles::{SHARES, quantiles};
 use super::question::Question;
@@ -118,7 +118,7 @@ fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
         let name: String = names[block[0]].chars().take(label).collect();
         let cells: String = (0..matrix.blocks.len())
             .map(|column| match matrix.worst.get(&(index, column)) {
-                Some(value) => tenths(row, *value),
+                Some(worst) => character(tenths(row, worst.relative)),
                 None if column == index && block.len() == 1 => ' ',
                 None => '-',
             })
@@ -128,13 +128,9 @@ fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
     out
 }
 
-/// How far a pair is on the slow side of the median, in tenths of it.
-fn tenths(row: &Row, value: f64) -> char {
-    let change = if row.is_rate { -value.exp_m1() } else { (-value).exp_m1() };
-    match (change * 10.0).round() {
-        tenths if tenths < 1.0 => '.',
-        tenths => char::from_digit((tenths as u32).min(9), 10).unwrap_or('9'),
-    }
+/// The character of a cell.
+fn character(tenths: u32) -> char {
+    if tenths == 0 { '.' } else { char::from_digit(tenths, 10).unwrap_or('9') }
 }
 
 /// The usual width of a line.

@@ -12,24 +12,24 @@ use super::question::Question;
 use super::value::Row;
 
 /// What is needed to say what an examination found.
-pub(super) struct Words<'a> {
-    pub(super) names: Names<'a>,
-    pub(super) question: &'a Question,
-    pub(super) examined: &'a Examined,
+pub(crate) struct Words<'a> {
+    pub(crate) names: Names<'a>,
+    pub(crate) question: &'a Question,
+    pub(crate) examined: &'a Examined,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(fleet: &'a Fleet, question: &'a Question, examined: &'a Examined) -> Self {
+    pub(crate) fn new(fleet: &'a Fleet, question: &'a Question, examined: &'a Examined) -> Self {
         Self { names: Names { fleet, hosts: &question.hosts }, question, examined }
     }
 
     /// The quantity of an index.
-    pub(super) fn row(&self, quantity: usize) -> &'static Row {
+    pub(crate) fn row(&self, quantity: usize) -> &'static Row {
         self.question.rows[quantity.min(self.question.rows.len() - 1)]
     }
 
     /// The answer in one line.
-    pub(super) fn verdict(&self) -> String {
+    pub(crate) fn verdict(&self) -> String {
         let fleet = self.names.fleet;
         let examined = fleet.members.len() - fleet.left.len();
         match outcome(fleet, self.examined) {
@@ -58,7 +58,7 @@ impl<'a> Words<'a> {
     }
 
     /// A culprit: who, by how much, compared with what.
-    pub(super) fn culprit(&self, culprit: &Culprit) -> String {
+    pub(crate) fn culprit(&self, culprit: &Culprit) -> String {
         let row = self.row(culprit.quantity);
         let slow = |way| culprit.evidence(way).filter(|_| culprit.is_slow(way));
         let (send, receive) = (slow(Way::Send), slow(Way::Receive));
@@ -100,7 +100,7 @@ impl<'a> Words<'a> {
     }
 
     /// What was measured of a culprit in isolation.
-    pub(super) fn evidence(&self, culprit: &Culprit) -> Vec<String> {
+    pub(crate) fn evidence(&self, culprit: &Culprit) -> Vec<String> {
         let row = self.row(culprit.quantity);
         let line = |way: Way| {
             let evidence = culprit.evidence(way).filter(|_| culprit.is_slow(way))?;
@@ -128,7 +128,7 @@ impl<'a> Words<'a> {
     }
 
     /// What is slow while all pairs measure, and not in isolation.
-    pub(super) fn congestion(&self, congestion: &Congestion) -> String {
+    pub(crate) fn congestion(&self, congestion: &Congestion) -> String {
         let row = self.row(congestion.quantity);
         let way = row.is_directed.then_some(congestion.way);
         let name = self.names.place(congestion.place, way);
@@ -146,7 +146,7 @@ impl<'a> Words<'a> {
     }
 
     /// A suspect that is not named.
-    pub(super) fn cleared(&self, cleared: &Cleared) -> String {
+    pub(crate) fn cleared(&self, cleared: &Cleared) -> String {
         let row = self.row(cleared.quantity);
         let name = self.names.place(cleared.place, row.is_directed.then_some(cleared.way));
         let why = match cleared.why {
@@ -160,7 +160,7 @@ impl<'a> Words<'a> {
     }
 
     /// Why something is not decided.
-    pub(super) fn undecided(&self, undecided: &Undecided) -> String {
+    pub(crate) fn undecided(&self, undecided: &Undecided) -> String {
         let of = |index: usize| format!("{}: ", self.row(index).name);
         let quantity = undecided.quantity.map(of).unwrap_or_default();
         let place = undecided.place.map(|place| format!("{}: ", self.names.place(place, None)));
@@ -188,7 +188,7 @@ impl<'a> Words<'a> {
     }
 
     /// The deficits that would have been named.
-    pub(super) fn detectable(&self, judged: &Judged, thresholds: &Thresholds) -> String {
+    pub(crate) fn detectable(&self, judged: &Judged, thresholds: &Thresholds) -> String {
         let Some(row) = Row::named(&judged.name) else { return String::new() };
         format!(
             "{}: a member {}, a pair {}",
@@ -199,7 +199,7 @@ impl<'a> Words<'a> {
     }
 
     /// How much was measured.
-    pub(super) fn measured(&self) -> String {
+    pub(crate) fn measured(&self) -> String {
         let Measurements { passes, rounds, is_cut, screening, again, confirmation, under_load, missing } =
             self.examined.measurements;
         let in_time = if is_cut { ", as many as the time allowed" } else { "" };

@@ -14,6 +14,7 @@ mod distributions;
 mod environments;
 mod figures;
 mod findings;
+mod fleet;
 mod forest;
 mod glossary;
 mod headlines;
@@ -85,6 +86,7 @@ pub fn write(
                 div class="frame" {
                     (contents(run, &figures.headings))
                     main {
+                        (fleet::render(run, points))
                         (findings::render(run, &answers))
                         (figures.html)
                         (PreEscaped(EXPLORER))
@@ -139,6 +141,7 @@ fn contents(run: &Run, figures: &[Heading]) -> Markup {
             details id="contents-list" open {
                 summary { "Contents" }
                 ul {
+                    @if run.fleet.is_some() { (item(fleet::ID, fleet::TITLE)) }
                     @if !run.findings.is_empty() { (item(findings::ID, findings::title(run))) }
                     @for of_level in figures.chunk_by(|one, next| one.level == next.level) {
                         @match &of_level[0].level {

@@ -1,0 +1,240 @@
+//! The examination of a fleet: the answer, the culprits with their evidence, and a heat map of each
+//! quantity whose cells lead to their distributions.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use measure::record::{Fleet, Point, Run};
+use measure::text::{grouped, time};
+use verdict::fleet::{Cell, Examined, Judged};
+
+use super::prose::prose;
+use super::table;
+use crate::fleet::{
+    Matrix, Outcome, Question, Row, SHARES, Words, asymmetry, examined, open, outcome, quantiles, tenths,
+};
+
+/// The id of the section.
+pub(super) const ID: &str = "fleet";
+/// Its heading.
+pub(super) const TITLE: &str = "Fleet";
+/// The most rows of a heat map; more members share rows.
+const ROWS_MAX: usize = 128;
+/// The most suspects and congested paths that are listed.
+const LISTED_MAX: usize = 200;
+
+/// The section; empty for other runs.
+pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
+    let Some(fleet) = &run.fleet else { return html! {} };
+    let body = match Question::of(fleet) {
+        Err(why) => html! { p class="complaint" { "The record cannot be examined: " (why) "." } },
+        Ok(question) => match examined(&question, fleet, points) {
+            Err(missing) => html! {
+                p class="complaint" {
+                    "The examination is not complete: it ended in round " (missing.round + 1) ". "
+                    code { "rdmascope fleet --resume DIR" } " goes on with it."
+                }
+            },
+            Ok(examined) => whole(fleet, &question, &examined, points),
+        },
+    };
+    html! { section id=(ID) { h2 { (TITLE) } (body) } }
+}
+
+fn whole(fleet: &Fleet, question: &Question, examined: &Examined, points: &[Point]) -> Markup {
+    let words = Words::new(fleet, question, examined);
+    let class = match outcome(fleet, examined) {
+        Outcome::Healthy => "answer healthy",
+        Outcome::Culprits => "answer culprits",
+        Outcome::Undecided => "answer undecided",
+    };
+    let cleared: Vec<String> = examined.cleared.iter().map(|one| words.cleared(one)).collect();
+    let left = fleet.left.iter().map(|(member, reason)| (words.names.member(*member as usize), reason));
+    let left: Vec<_> = left.collect();
+    html! {
+        p class=(class) { strong { (capital(&words.verdict())) } }
+        p class="caption" {
+            "Schedule " (question.options.schedule.name) ": " (question.options.schedule.help) ". " (words.measured()) "."
+        }
+        @if !examined.culprits.is_empty() {
+            ul class="culprits" {
+                @for culprit in &examined.culprits {
+                    li {
+                        strong { (words.culprit(culprit)) }
+                        @for line in words.evidence(culprit) { br; span class="evidence" { (line) } }
+                    }
+                }
+            }
+        }
+        (list("Congestion", examined.congestion.iter().map(|one| words.congestion(one)).collect()))
+        (list("Not decided", open(fleet, examined).map(|one| words.undecided(one)).collect()))
+        @if !left.is_empty() {
+            h3 { "Left out" }
+            ul { @for (name, reason) in &left { li { strong { (name) } ": " (prose(reason)) } } }
+        }
+        (seen(&words, examined))
+        (over_pairs(examined))
+        @for judged in &examined.quantities { (maps(&words, judged, points)) }
+        @if !cleared.is_empty() {
+            details {
+                summary { "Suspects that are not named (" (cleared.len()) ")" }
+                ul { @for line in cleared.iter().take(LISTED_MAX) { li { (line) } } }
+                @if cleared.len() > LISTED_MAX { p { (cleared.len() - LISTED_MAX) " more are not listed." } }
+            }
+        }
+    }
+}
+
+fn list(title: &str, lines: Vec<String>) -> Markup {
+    html! {
+        @if !lines.is_empty() {
+            h3 { (title) }
+            ul { @for line in lines.iter().take(LISTED_MAX) { li { (line) } } }
+            @if lines.len() > LISTED_MAX { p { (lines.len() - LISTED_MAX) " more are not listed." } }
+        }
+    }
+}
+
+/// What would have been named.
+fn seen(words: &Words<'_>, examined: &Examined) -> Markup {
+    let lines: Vec<String> = examined
+        .quantities
+        .iter()
+        .filter_map(|judged| Some(words.detectable(judged, judged.thresholds.as_ref()?)))
+        .collect();
+    html! {
+        @if !lines.is_empty() {
+            h3 { "What would have been named" }
+            ul { @for line in &lines { li { (line) } } }
+            p class="caption" {
+                "A deficit of twice this size is found in at least 99 of 100 fleets of 8 members or more. Smaller ones "
+                "may be hidden by the noise of this very run."
+            }
+        }
+    }
+}
+
+/// The quantiles over pairs.
+fn over_pairs(examined: &Examined) -> Markup {
+    let head = html! {
+        thead { tr { th scope="col" { "Quantity" } @for (name, _) in SHARES { th scope="col" { (name) } } th scope="col" { "pairs" } } }
+    };
+    let bodies = html! {
+        tbody {
+            @for judged in &examined.quantities {
+                @if let Some((row, values)) = Row::named(&judged.name).and_then(|row| Some((row, quantiles(row, judged)?))) {
+                    tr {
+                        th scope="row" { (judged.name) }
+                        @for value in values { td { (shown(row, value)) } }
+                        td { (grouped(judged.cells.len() as u64)) }
+                    }
+                }
+            }
+        }
+    };
+    html! { h3 { "Over all pairs" } (table::frame("Over all pairs", "numbers", &head, &bodies)) }
+}
+
+/// The heat maps of a quantity: its values, and how much the two directions of a pair differ.
+fn maps(words: &Words<'_>, judged: &Judged, points: &[Point]) -> Markup {
+    let Some(row) = Row::named(&judged.name).filter(|_| !judged.cells.is_empty()) else {
+        return html! {};
+    };
+    let ids = ids(row, judged, points);
+    let direction = if judged.directed { " from the member of a row to that of a column" } else { "" };
+    let far = if row.is_rate { "below" } else { "above" };
+    let title = format!("{}, by pairs", capital(&judged.name));
+    html! {
+        h3 { (title) }
+        p class="caption" {
+            (capital(row.title)) (direction) ". White is the median of all pairs or better; the darkest is 90 % " (far)
+            " it and more. A cross has no number. A cell leads to its distribution."
+        }
+        (map(words, row, judged, &ids, &title, |log| shown(row, row.of_log(log))))
+        @if judged.directed {
+            @let difference = asymmetry(judged);
+            @let title = format!("{}, slower direction against the faster one", capital(&judged.name));
+            h3 { (title) }
+            p class="caption" { "White is equal; the darkest is 90 % slower than in the other direction." }
+            (map(words, row, &difference, &ids, &title, |log| format!("{:.0} % slower", -100.0 * log.exp_m1())))
+        }
+    }
+}
+
+fn map(
+    words: &Words<'_>,
+    row: &Row,
+    judged: &Judged,
+    ids: &BTreeMap<(u32, u32), u64>,
+    title: &str,
+    value: impl Fn(f64) -> String,
+) -> Markup {
+    let matrix = Matrix::of(words.names.hosts, judged, ROWS_MAX);
+    let names: Vec<String> = matrix
+        .blocks
+        .iter()
+        .map(|block| match &block[..] {
+            [one] => words.names.member(*one),
+            several => format!("{} to {}", words.names.member(several[0]), words.names.member(several[several.len() - 1])),
+        })
+        .collect();
+    let head = html! {
+        thead { tr { td {} @for name in &names { th scope="col" { span { (name) } } } } }
+    };
+    let cell = |from: usize, to: usize| {
+        let Some(found) = matrix.worst.get(&(from, to)) else {
+            let is_itself = from == to && matrix.blocks[from].len() == 1;
+            return html! { td class=(if is_itself { "itself" } else { "none" }) { @if !is_itself { "×" } } };
+        };
+        let tenths = tenths(row, found.relative);
+        let label = format!("{} to {}: {}", names[from], names[to], value(found.value));
+        let id = ids.get(&found.pair);
+        html! {
+            td class={ "t" (tenths) } {
+                @if let Some(id) = id { a href={ "#histogram=" (id) } title=(label) aria-label=(label) {} }
+            }
+        }
+    };
+    let bodies = html! {
+        tbody {
+            @for (from, name) in names.iter().enumerate() {
+                tr { th scope="row" { (name) } @for to in 0..names.len() { (cell(from, to)) } }
+                "\n"
+            }
+        }
+    };
+    table::frame(title, "heat", &head, &bodies)
+}
+
+/// The point of each cell: the one whose value the cell has.
+fn ids(row: &Row, judged: &Judged, points: &[Point]) -> BTreeMap<(u32, u32), u64> {
+    let mut nearest: BTreeMap<(u32, u32), (f64, u64)> = BTreeMap::new();
+    let cells: BTreeMap<(u32, u32), f64> =
+        judged.cells.iter().map(|Cell { from, to, value }| ((*from, *to), *value)).collect();
+    for point in points {
+        let Some([from, to]) = point.fleet.as_ref().map(|place| &place.members[..]) else { continue };
+        let Some(value) = row.value(point) else { continue };
+        let pair = if judged.directed || from < to { (*from, *to) } else { (*to, *from) };
+        let Some(cell) = cells.get(&pair) else { continue };
+        let distance = (row.log(value) - cell).abs();
+        let known = nearest.entry(pair).or_insert((distance, point.id));
+        if distance < known.0 {
+            *known = (distance, point.id);
+        }
+    }
+    nearest.into_iter().map(|(pair, (_, id))| (pair, id)).collect()
+}
+
+/// A value with its unit.
+fn shown(row: &Row, value: f64) -> String {
+    match row.is_rate {
+        true => format!("{:.0} MiB/s", value / (1024.0 * 1024.0)),
+        false => time(value),
+    }
+}
+
+/// The same with a capital letter.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
