@@ -85,7 +85,7 @@ enum Kind {
 }
 
 /// The rates of this procedure.
-pub fn rows(settings: &Settings) -> Vec<Row> {
+pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for (n, quick, full) in TRIALS {
         let [healthy, wrong] = if settings.is_full { full } else { quick };
