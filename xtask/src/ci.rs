@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::packages::install;
-use crate::{check, dist, parity, programs, rooms, shell, vm, vm_tests};
+use crate::{check, dist, parity, programs, rooms, shell, verdicts, vm, vm_tests};
 
 /// Debian packages that tests need, each with one of its files: a browser with fonts, headers to
 /// verify the ABI, nftables to drop packets between network namespaces, message libraries, Slurm
@@ -53,11 +53,12 @@ struct Stage {
     run: fn() -> Result<()>,
 }
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::without_tests },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
     Stage { name: "test", run: test },
+    Stage { name: "verdicts --quick", run: verdicts::quick },
     Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },

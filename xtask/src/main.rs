@@ -17,6 +17,7 @@ mod shell;
 mod stats;
 mod suite;
 mod tidy;
+mod verdicts;
 mod vm;
 mod vm_tests;
 
@@ -29,8 +30,8 @@ usage: cargo xtask COMMAND
   tidy      checks only the house rules (CONTRIBUTING.md); --circles prints the files that need each other, with their imports
   test      runs all tests. A test whose requirement is missing prints SKIPPED. A test that fails is repeated once, alone; if
             it then passes, the run continues and prints `flaky: NAME`
-  ci        installs what the tests need (packages only as root), then runs check, rooms --apply, test, vm-tests --programs,
-            parity --quick, programs --quick and a quick run; no test may be skipped. --full adds the longer stages
+  ci        installs what the tests need (packages only as root), then runs check, rooms --apply, test, verdicts, vm-tests
+            --programs, parity --quick, programs --quick and a quick run; no test may be skipped. --full adds the longer stages
   bench     checks the performance claims: compares softdev with UCX, libfabric, Open MPI and the raw limits of two CPUs, as
             ratios within one run (--help)
   dist      builds the packages of a release: Debian package, tarball, OCI image, bill of materials; --check runs each in
@@ -42,6 +43,7 @@ usage: cargo xtask COMMAND
   races     runs softdev's concurrent code under ThreadSanitizer and Miri; needs Rust's nightly (--help)
   rooms     counts the files that a new pattern, axis, column or endpoint needs: applies, builds and tries a patch of each
             (xtask/rooms/)
+  verdicts  proves the rates of error of verdicts (fleets, comparisons, trends) by simulation (--help)
   vm        runs a command in a virtual machine with a kernel device, rxe0 (--help)
   vm-tests  runs the tests that need features of a kernel, in three boots of that machine: the behaviour of rxe0
             (--conformance), rdmascope on rxe0, netem and SCTP (--programs), and two machines (--two-machines)";
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         "rooms" => rooms::with(std::env::args().skip(2)),
         "test" => check::test(&[]),
         "tidy" => tidy::with(std::env::args().skip(2)),
+        "verdicts" => verdicts::with(std::env::args().skip(2)),
         "vm-tests" => vm_tests::run(std::env::args().skip(2)),
         "vm" => return vm::run(std::env::args_os().skip(2)),
         _ => {

@@ -67,7 +67,10 @@ fn effect(model: &Model, claim: &Claim, [a, b]: [usize; 2], measured: &Measured,
     let ends = if claim.way == Way::Send { [a, b] } else { [b, a] };
     match claim.against {
         Against::Others => {
-            let expected = level + model.fit.send[ends[0]] + model.fit.receive[ends[1]];
+            // A host that was slow for a while in the screening must not hide its slow pair: a host
+            // that is not named excuses a pair by no more than a natural difference.
+            let natural = |effect: f64| effect.max(-model.level.tolerance);
+            let expected = level + natural(model.fit.send[ends[0]]) + natural(model.fit.receive[ends[1]]);
             Some(model.value([a, b], measured, ends[0])? - expected)
         }
         Against::Floor => Some(model.raw([a, b], measured, ends[0])? - model.floor?),

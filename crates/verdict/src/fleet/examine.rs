@@ -97,7 +97,7 @@ fn limited(claims: Vec<Claim>, most: usize, too_many: &mut Vec<Claim>) -> Vec<Cl
     others
 }
 
-/// Takes back what is named in a quantity of four hosts with two culprits.
+/// Two culprits of four hosts cannot be separated: nothing of that quantity is named.
 fn two_of_four(models: &[Model], outcome: &mut Outcome) -> Vec<Undecided> {
     let mut undecided = Vec::new();
     for model in models {

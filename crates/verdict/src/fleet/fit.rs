@@ -69,7 +69,7 @@ fn centre(effects: &mut [f64], cells: &[usize]) -> f64 {
     middle
 }
 
-/// The cells of each sender, or of each receiver: indices, and where each host's begin.
+/// The cells of each sender, or of each receiver: indices, and the first one of each host.
 struct Lines {
     order: Vec<u32>,
     starts: Vec<usize>,

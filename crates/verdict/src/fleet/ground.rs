@@ -10,9 +10,12 @@ use super::model::Model;
 use super::probe::Measured;
 use super::robust::median;
 
-/// The pairs of good hosts that give the level in isolation, and how often each is measured.
-const PAIRS_OF_LEVEL: usize = 6;
+/// Good hosts that give the level in isolation, and how often each of their pairs is measured.
+const HOSTS_OF_LEVEL: usize = 16;
 const REPETITIONS_OF_LEVEL: usize = 3;
+/// From this number of hosts on, their pairs are disjoint: a host that is slow for a while then
+/// moves one pair of many.
+const HOSTS_FOR_DISJOINT: usize = 12;
 
 /// The hosts that nobody suspects, nearest to the others first, and the pairs that are suspect.
 pub(super) struct Ground {
@@ -65,10 +68,11 @@ impl Ground {
 
     /// The pairs of good hosts whose values give the level.
     pub(super) fn level_pairs(&self) -> Steps {
-        let hosts = &self.good[..self.good.len().min(PAIRS_OF_LEVEL)];
-        let next = |index: usize| hosts[(index + 1) % hosts.len()];
-        let edges = if hosts.len() == 2 { 1 } else { hosts.len() };
-        let pairs = hosts.iter().enumerate().take(edges).map(|(index, &host)| [host, next(index)]);
+        let hosts = &self.good[..self.good.len().min(HOSTS_OF_LEVEL)];
+        let step = if hosts.len() < HOSTS_FOR_DISJOINT { 1 } else { 2 };
+        let edges = if hosts.len() <= 2 { 1 } else { hosts.len() };
+        let firsts = (0..edges.min(hosts.len())).step_by(step);
+        let pairs = firsts.map(|index| [hosts[index], hosts[(index + 1) % hosts.len()]]);
         let pairs = pairs.filter(|[a, b]| a != b && !self.pairs.contains(&[*a.min(b), *a.max(b)]));
         let once: Steps = pairs.collect();
         once.repeat(REPETITIONS_OF_LEVEL)

@@ -6,7 +6,7 @@ use measure::random::Random;
 
 /// How measurements vary beside what is true of hosts and pairs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Noise {
+pub(crate) enum Noise {
     /// Residuals of a recorded series, in their order: most are near, some are far slower.
     Recorded,
     /// Normal, and one measurement in ten is slower by a lognormal time.
@@ -16,17 +16,17 @@ pub enum Noise {
 }
 
 /// All kinds.
-pub const NOISES: [Noise; 3] = [Noise::Recorded, Noise::SlowTail, Noise::Flips];
+pub(crate) const NOISES: [Noise; 3] = [Noise::Recorded, Noise::SlowTail, Noise::Flips];
 
 /// The recorded residuals.
-pub static RESIDUALS: LazyLock<Vec<f64>> = LazyLock::new(|| {
+pub(crate) static RESIDUALS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let lines = include_str!("noise/residuals.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.trim().parse().ok()).collect()
 });
 
 impl Noise {
     /// A letter for tables.
-    pub fn letter(self) -> char {
+    pub(crate) fn letter(self) -> char {
         match self {
             Self::Recorded => 'A',
             Self::SlowTail => 'B',
@@ -36,7 +36,7 @@ impl Noise {
 
     /// The deviation of one measurement, in units of the scale. A stream is one direction of one
     /// pair; its measurements at successive times are neighbours of the recorded series.
-    pub fn deviation(self, stream: u64, time: u64) -> f64 {
+    pub(crate) fn deviation(self, stream: u64, time: u64) -> f64 {
         match self {
             Self::Recorded | Self::Flips => {
                 let index = stream.wrapping_add(time) % RESIDUALS.len() as u64;
@@ -52,7 +52,7 @@ impl Noise {
 }
 
 /// A number from several, the same in every run: a seed of independent random numbers.
-pub fn mixed(parts: &[u64]) -> u64 {
+pub(crate) fn mixed(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |mixed, &part| Random(mixed ^ part).bits())
 }
 

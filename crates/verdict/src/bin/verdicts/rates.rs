@@ -7,28 +7,28 @@ const CONFIDENCE: f64 = 0.95;
 
 /// How often a procedure erred, and how often it may.
 #[derive(Clone, Debug)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// What was simulated.
-    pub name: String,
+    pub(crate) name: String,
     /// Wrong answers.
-    pub errors: u64,
+    pub(crate) errors: u64,
     /// Trials.
-    pub trials: u64,
+    pub(crate) trials: u64,
     /// The largest share of errors that the procedure promises; `None`: a number to know, not a
     /// promise.
-    pub bar: Option<f64>,
+    pub(crate) bar: Option<f64>,
     /// One trial that erred: what was true and what was said.
-    pub example: Option<String>,
+    pub(crate) example: Option<String>,
 }
 
 impl Rate {
     /// The share of errors.
-    pub fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         self.errors as f64 / self.trials.max(1) as f64
     }
 
     /// The exact interval of the share (Clopper and Pearson, Biometrika 26, 1934, 404-413).
-    pub fn interval(&self) -> [f64; 2] {
+    pub(crate) fn interval(&self) -> [f64; 2] {
         let [errors, rest] = [self.errors as f64, (self.trials - self.errors) as f64];
         let tail = (1.0 - CONFIDENCE) / 2.0;
         let quantile = |a: f64, b: f64, share: f64| match Beta::new(a, b) {
@@ -41,17 +41,17 @@ impl Rate {
     }
 
     /// Whether the errors are surely more than promised.
-    pub fn is_missed(&self) -> bool {
+    pub(crate) fn is_missed(&self) -> bool {
         self.bar.is_some_and(|bar| self.interval()[0] > bar)
     }
 
     /// Whether the errors are surely no more than promised.
-    pub fn is_proven(&self) -> bool {
+    pub(crate) fn is_proven(&self) -> bool {
         self.bar.is_some_and(|bar| self.interval()[1] <= bar)
     }
 
     /// A line of the table.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let [lower, upper] = self.interval().map(|share| 100.0 * share);
         let word = match self.bar {
             None => String::new(),

@@ -1,6 +1,6 @@
 //! Every pair once: the circle method of round-robin tournaments.
 
-use super::Pairs;
+use super::amounts::Pairs;
 
 /// n - 1 rounds of n / 2 disjoint pairs; for an odd n, n rounds in each of which one host rests.
 ///

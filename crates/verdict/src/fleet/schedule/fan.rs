@@ -1,6 +1,6 @@
 //! One host with all others, at once.
 
-use super::Rounds;
+use super::amounts::Rounds;
 
 /// One round in which the root is the first host of each pair.
 pub(super) fn out(n: usize, root: usize) -> Rounds<'static> {

@@ -2,8 +2,9 @@
 
 use measure::random::Random;
 
-use super::{Amounts, Pairs, Rounds, circle};
-use crate::fleet::{Grouping, Hosts};
+use super::amounts::{Amounts, Pairs, Rounds};
+use super::circle;
+use crate::fleet::hosts::{Grouping, Hosts};
 
 /// Random partners in each round. With groups, hosts are dealt out so that every pair of groups
 /// gets the same number of pairs: the k-th hosts of all groups form a tournament of groups, and

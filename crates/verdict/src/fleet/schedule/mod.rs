@@ -6,19 +6,16 @@
 //! - Any prefix of the rounds of a pass covers every host: of an odd number, one host rests.
 //! - An iterator over rounds holds one round, not the square of the number of hosts.
 
+mod amounts;
 mod circle;
 mod fan;
 mod matching;
 #[cfg(test)]
 mod tests;
 
-use super::Hosts;
+use super::hosts::Hosts;
 
-/// Pairs that are measured at the same time.
-pub type Pairs = Vec<[usize; 2]>;
-
-/// The rounds of a pass.
-pub type Rounds<'a> = Box<dyn Iterator<Item = Pairs> + 'a>;
+pub use amounts::{Amounts, Pairs, Rounds};
 
 /// A schedule.
 #[derive(Debug)]
@@ -32,24 +29,6 @@ pub struct Schedule {
     /// Why no culprit can be named from it; `None` if it can.
     pub no_blame: Option<&'static str>,
     rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
-}
-
-/// How much of a schedule is measured.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Amounts {
-    /// The rounds of schedules that draw pairs: `random`, and `bisection` of each kind.
-    pub rounds: usize,
-    /// The most pairs at the same time; `None`: as many as the schedule has.
-    pub parallel: Option<usize>,
-    /// The host at the centre of a fan.
-    pub root: usize,
-}
-
-impl Default for Amounts {
-    /// 16 rounds suffice to find hosts.
-    fn default() -> Self {
-        Self { rounds: 16, parallel: None, root: 0 }
-    }
 }
 
 /// All schedules; the first one is the default.

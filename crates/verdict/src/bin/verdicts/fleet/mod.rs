@@ -85,7 +85,7 @@ enum Kind {
 }
 
 /// The rates of this procedure.
-pub fn rows(settings: &Settings) -> Vec<Row> {
+pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
     for (n, quick, full) in TRIALS {
         let [healthy, wrong] = if settings.is_full { full } else { quick };
@@ -219,15 +219,26 @@ fn judge(
     if found == expected {
         return Ok(());
     }
+    let is_expected = |place: Place| expected.iter().any(|(_, (other, ..))| *other == place);
     let cleared: Vec<String> = examined
         .cleared
         .iter()
-        .map(|cleared| format!("{:?} {:?}", cleared.place, cleared.why))
-        .take(3)
+        .filter(|cleared| is_expected(cleared.place))
+        .map(|cleared| {
+            format!("{:?} {:?} {:.3} {:.3?}", cleared.place, cleared.way, cleared.screened, cleared.why)
+        })
         .collect();
+    let evidence = |culprit: &verdict::fleet::Culprit| {
+        let of = |way| {
+            culprit.evidence(way).map(|evidence| (evidence.screened, evidence.visits.clone(), evidence.bound))
+        };
+        format!("{:?} {:.3?} {:.3?}", culprit.place, of(Way::Send), of(Way::Receive))
+    };
+    let wrong = examined.culprits.iter().filter(|culprit| !is_expected(culprit.place)).take(2).map(evidence);
     Err(format!(
-        "{expected:?} at {deficits:.3?}: {found:?}; {:?}; {cleared:?} {:?} {:?}",
-        examined.undecided, examined.culprits, examined.quantities[0].effects
+        "{expected:?} at {deficits:.3?}: {found:?}; cleared {cleared:?}; not expected {:?}; undecided {:?}",
+        wrong.collect::<Vec<String>>(),
+        examined.undecided
     ))
 }
 

@@ -6,7 +6,7 @@ use verdict::fleet::{Hosts, Measured, Probe, Reading, Round};
 use crate::noise::{Noise, mixed};
 
 /// The scale of the noise of one measurement, and the standard deviation of healthy hosts.
-pub const SCALE: f64 = 0.01;
+pub(super) const SCALE: f64 = 0.01;
 const NATURAL: f64 = 0.01;
 /// The standard deviation of what all pairs of a round have in common.
 const COMMON: f64 = 0.005;
@@ -19,19 +19,19 @@ const DWELL: f64 = 10.0;
 
 /// What is wrong in a fleet, in one quantity: logarithms, negative is slower.
 #[derive(Clone, Debug, Default)]
-pub struct Truth {
+pub(super) struct Truth {
     /// Hosts that send, and that receive, slower.
-    pub send: Vec<(usize, f64)>,
+    pub(super) send: Vec<(usize, f64)>,
     /// The same for receiving.
-    pub receive: Vec<(usize, f64)>,
+    pub(super) receive: Vec<(usize, f64)>,
     /// Slower from one host to another.
-    pub pairs: Vec<([usize; 2], f64)>,
+    pub(super) pairs: Vec<([usize; 2], f64)>,
     /// All paths that leave or enter a group: an index of the first grouping.
-    pub group: Option<(usize, f64)>,
+    pub(super) group: Option<(usize, f64)>,
 }
 
 /// A fleet that answers as a [`Probe`].
-pub struct Simulated<'a> {
+pub(super) struct Simulated<'a> {
     hosts: &'a Hosts,
     noise: Noise,
     seed: u64,
@@ -52,7 +52,7 @@ struct Quantity {
 
 impl<'a> Simulated<'a> {
     /// A fleet with a truth for each quantity, directed or not.
-    pub fn new(hosts: &'a Hosts, noise: Noise, truths: &[(bool, Truth)], seed: u64) -> Self {
+    pub(super) fn new(hosts: &'a Hosts, noise: Noise, truths: &[(bool, Truth)], seed: u64) -> Self {
         let mut random = Random(mixed(&[seed, 1]));
         let quantities = truths.iter().map(|(is_directed, truth)| {
             // Half of a host's variance is in both of its directions.
