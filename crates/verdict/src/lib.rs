@@ -12,3 +12,12 @@
 //! - Every procedure that draws random numbers takes them from a fixed seed, so that the same
 //!   records give the same verdict.
 //! - A procedure that cannot decide says so, and what would decide. It never guesses.
+
+pub mod compare;
+mod orders;
+pub mod permutation;
+pub mod ranks;
+pub mod regime;
+pub mod session;
+pub mod signs;
+pub mod trend;
