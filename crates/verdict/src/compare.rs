@@ -298,9 +298,14 @@ mod tests {
         assert_eq!(few, [Verdict::Undecided(Why::TooFew { least: 5 })]);
         let many: Vec<Question> = (0..33).map(|_| question(&mut random, 5, 0.01, -0.5)).collect();
         assert_eq!(verdicts(&many, Design::Unpaired), [Verdict::Undecided(Why::TooFew { least: 10 }); 33]);
-        let wide = verdicts(&[question(&mut random, 10, 0.06, 0.0)], Design::Unpaired);
+        // Sides of the same numbers: the estimate is 0.
+        let mut alike = |scale: f64| {
+            let [base, _] = question(&mut random, 10, scale, 0.0).sides;
+            Question { sides: [base.clone(), base], ..Question::default() }
+        };
+        let wide = verdicts(&[alike(0.09)], Design::Unpaired);
         assert!(matches!(wide[0], Verdict::Undecided(Why::Wide { units: 11..=100 })), "{wide:?}");
-        let noisy = verdicts(&[question(&mut random, 10, 1.0, 0.0)], Design::Unpaired);
+        let noisy = verdicts(&[alike(1.0)], Design::Unpaired);
         assert_eq!(noisy, [Verdict::Undecided(Why::Noise)]);
     }
 
@@ -309,7 +314,8 @@ mod tests {
         let cell = |y| Cell { y, placement_ns: None };
         let side = |y: f64| (0..10).map(|unit| (unit, cell(y))).collect();
         let mut tied = Question { sides: [side(0.0), side(0.0)], step: 0.1, history: Vec::new() };
-        let answer = |question: &Question| compare(&[question.clone()], Design::Unpaired, 0.05).remove(0);
+        let answer =
+            |question: &Question| compare(std::slice::from_ref(question), Design::Unpaired, 0.05).remove(0);
         assert_eq!(answer(&tied).interval, Some([-0.1, 0.1]));
         tied.sides[1] = side(-0.09);
         assert_eq!(answer(&tied).verdict, Verdict::Undecided(Why::Wide { units: 13 }));
@@ -341,7 +347,7 @@ mod tests {
         let mut random = Random(4);
         let mut alike = question(&mut random, 12, 0.01, 0.0);
         let mut other = question(&mut random, 12, 0.01, 0.0);
-        let mut set = |question: &mut Question, side: usize, far: std::ops::Range<u32>| {
+        let set = |question: &mut Question, side: usize, far: std::ops::Range<u32>| {
             for (unit, cell) in &mut question.sides[side] {
                 let is_far = far.contains(unit);
                 cell.placement_ns = Some(if is_far { 198.0 } else { 30.0 });

@@ -61,9 +61,9 @@ fn segmented(series: &[f64], quantities: usize, block: usize) -> Vec<usize> {
     let alpha = ALPHA / quantities.max(1) as f64;
     let orders = ((ORDERS + 1) * quantities.max(1) - 1).min(ORDERS_MAX);
     let mut places = Vec::new();
-    let mut open = vec![0..series.len()];
-    while let Some(segment) = open.pop() {
-        let ranks = ranked(&series[segment.clone()], &mut random);
+    let mut open = vec![(0, series.len())];
+    while let Some((start, end)) = open.pop() {
+        let ranks = ranked(&series[start..end], &mut random);
         let Some((at, largest)) = largest(&ranks) else { continue };
         let mut blocks: Vec<&[u32]> = ranks.chunks(block).collect();
         let mut reached = 1;
@@ -76,9 +76,9 @@ fn segmented(series: &[f64], quantities: usize, block: usize) -> Vec<usize> {
             }
         }
         if reached as f64 <= alpha * (orders + 1) as f64 {
-            let at = segment.start + at;
+            let at = start + at;
             places.push(at);
-            open.extend([segment.start..at, at..segment.end]);
+            open.extend([(start, at), (at, end)]);
         }
     }
     places.sort_unstable();
