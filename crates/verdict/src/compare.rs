@@ -303,7 +303,7 @@ mod tests {
             let [base, _] = question(&mut random, 10, scale, 0.0).sides;
             Question { sides: [base.clone(), base], ..Question::default() }
         };
-        let wide = verdicts(&[alike(0.09)], Design::Unpaired);
+        let wide = verdicts(&[alike(0.15)], Design::Unpaired);
         assert!(matches!(wide[0], Verdict::Undecided(Why::Wide { units: 11..=100 })), "{wide:?}");
         let noisy = verdicts(&[alike(1.0)], Design::Unpaired);
         assert_eq!(noisy, [Verdict::Undecided(Why::Noise)]);
