@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use bench::process::interrupt::Interrupt;
@@ -116,8 +117,8 @@ impl Turns {
         let least = Design::of_turns(pairs).least(points);
         if pairs < least {
             eprintln!(
-                "rdmascope: {pairs} pairs cannot decide {}: at least {least}, or fewer questions with \
-                 --by experiment",
+                "rdmascope: {pairs} pairs are few for {}: measure at least {least}, or ask fewer questions \
+                 with --by experiment",
                 measure::text::points(points as u64)
             );
         }
@@ -198,10 +199,7 @@ fn begin(out: &Path, file: &Path, pairs: u32, commands: &[String; 2]) -> anyhow:
         return Err(Usage(format!("{out} is not empty and has no {FILE}: choose another directory")).into());
     }
     fs::create_dir_all(out).with_context(|| format!("cannot create the directory {}", out.display()))?;
-    let seed = u64::from(std::process::id()) << 32
-        | u64::from(
-            rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_nsec.unsigned_abs() as u32
-        );
+    let seed = seed();
     let mut random = Random(seed);
     let new_first = (0..pairs).map(|_| random.bits() >> 63 == 1).collect();
     let kept = Kept { commands: commands.clone(), seed, new_first };
@@ -209,6 +207,12 @@ fn begin(out: &Path, file: &Path, pairs: u32, commands: &[String; 2]) -> anyhow:
     let written: io::Result<()> = files::replace(file, |file| file.write_all(&text));
     written.with_context(|| format!("cannot write {}", file.display()))?;
     Ok(kept)
+}
+
+/// Returns a seed for the order of the turns: the time, in ns.
+fn seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_nanos() as u64
 }
 
 /// Reads a run if it is complete.

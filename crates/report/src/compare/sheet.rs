@@ -129,13 +129,13 @@ pub(super) fn ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
-/// Prints a share in percent.
+/// Prints a share in percent, with two digits or more.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent < 9.95 { format!("{} %", trimmed(percent)) } else { format!("{percent:.0} %") }
-}
-
-fn trimmed(percent: f64) -> String {
-    let text = format!("{percent:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    let decimals = match percent {
+        p if p < 0.995 => 2,
+        p if p < 9.95 && p.fract() != 0.0 => 1,
+        _ => 0,
+    };
+    format!("{percent:.decimals$} %")
 }
