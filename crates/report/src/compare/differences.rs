@@ -49,22 +49,31 @@ type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
 /// Returns what differs between the runs of two sides, what matters first. `contrasts` are the axes
 /// in which all points of the sides differ.
 pub(super) fn between(sides: [&[Session<'_>]; 2], contrasts: &[Difference]) -> Vec<Difference> {
-    let [base, new] = sides.map(|side| {
-        let mut facts = Facts::new();
-        side.iter().for_each(|session| see(session.run, &mut facts));
-        facts
-    });
-    contrasts.iter().cloned().chain(differing(&base, &new)).collect()
+    let facts = |see: fn(&Run, &mut Facts)| {
+        sides.map(|side| {
+            let mut facts = Facts::new();
+            side.iter().for_each(|session| see(session.run, &mut facts));
+            facts
+        })
+    };
+    let [base, new] = facts(see_system);
+    // An experiment of one side alone has no partner, and its settings matter to no other.
+    let [of_base, of_new] = facts(see_settings);
+    let in_both = |key: &String| {
+        of_base.contains_key(&(false, key.clone())) && of_new.contains_key(&(false, key.clone()))
+    };
+    let settings = differing(&of_base, &of_new).into_iter().filter(|found| in_both(&found.what));
+    let system = differing(&base, &new);
+    let mut all: Vec<Difference> = contrasts.iter().cloned().chain(settings).chain(system).collect();
+    all.sort_by_key(|difference| !difference.matters);
+    all
 }
 
 /// Returns what changed from one run to another, without the settings of the plan.
 pub(super) fn changed(before: &Run, after: &Run) -> Vec<Difference> {
     let [mut one, mut other] = [Facts::new(), Facts::new()];
-    for (run, facts) in [(before, &mut one), (after, &mut other)] {
-        see_program(run, facts);
-        run.devices.iter().for_each(|device| see_device(device, facts));
-        run.environments.iter().for_each(|host| see_host(host, facts));
-    }
+    see_system(before, &mut one);
+    see_system(after, &mut other);
     differing(&one, &other)
 }
 
@@ -89,23 +98,29 @@ fn add(facts: &mut Facts, matters: bool, what: String, text: &str) {
     facts.entry((!matters, what)).or_default().insert(plain(text));
 }
 
-fn see(run: &Run, facts: &mut Facts) {
-    see_program(run, facts);
-    run.devices.iter().for_each(|device| see_device(device, facts));
-    run.environments.iter().for_each(|host| see_host(host, facts));
-    for experiment in run.plan["experiments"].as_array().into_iter().flatten() {
-        let name = experiment["name"].as_str().unwrap_or_default();
+/// The settings of the plan's experiments.
+fn see_settings(run: &Run, facts: &mut Facts) {
+    let none = Vec::new();
+    let experiments = run.plan["experiments"].as_array().unwrap_or(&none);
+    for experiment in experiments {
+        let of = match experiments.len() {
+            1 => String::new(),
+            _ => format!(" of {}", plain(experiment["name"].as_str().unwrap_or_default())),
+        };
         for setting in MATTERING_SETTINGS {
             let found = &experiment[setting];
             if *found != Value::Null {
-                add(facts, true, format!("{setting} of {}", plain(name)), &value(found));
+                add(facts, true, format!("{setting}{of}"), &value(found));
             }
         }
     }
 }
 
-fn see_program(run: &Run, facts: &mut Facts) {
+/// The program, the devices and the hosts.
+fn see_system(run: &Run, facts: &mut Facts) {
     add(facts, false, "program".to_owned(), &format!("{} {}", run.program.name, run.program.version));
+    run.devices.iter().for_each(|device| see_device(device, facts));
+    run.environments.iter().for_each(|host| see_host(host, facts));
 }
 
 fn see_device(device: &Device, facts: &mut Facts) {

@@ -43,7 +43,9 @@ pub(super) fn match_points(asked: &Asked<'_>) -> Result<Matched, Error> {
     let [base, new] = asked.sides.map(|side| measured(side));
     let mut contrasts = Vec::new();
     let names = [&base, &new].map(|side| values(side, |point| Some(point.experiment.clone())));
-    let ignores_experiment = names.iter().all(|names| names.len() == 1) && names[0] != names[1];
+    let patterns = [&base, &new].map(|side| values(side, |point| Some(point.pattern.clone())));
+    let is_single = names.iter().all(|names| names.len() == 1) && names[0] != names[1];
+    let ignores_experiment = is_single && patterns[0] == patterns[1];
     if ignores_experiment {
         contrasts.push(difference("experiment", names));
     }
