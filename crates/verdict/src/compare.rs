@@ -218,9 +218,9 @@ impl Limits {
         let interval = own.zip(shift).map(|(own, shift)| self.widened(own, shift, question));
         let verdict = match (interval, shift) {
             _ if prepared.differs => Verdict::Undecided(Why::Placement),
-            (Some(interval), Some(shift)) => self.verdict(interval, shift, counts),
+            (Some(interval), Some(shift)) => self.verdict(interval, shift, prepared.all),
             _ => {
-                let one_more = counts[0].min(counts[1]) + 1;
+                let one_more = prepared.all[0].min(prepared.all[1]) + 1;
                 Verdict::Undecided(Why::TooFew { least: self.design.least(self.points).max(one_more) })
             }
         };
@@ -234,7 +234,9 @@ impl Limits {
         [low.min(shift - least), high.max(shift + least)]
     }
 
-    fn verdict(&self, [low, high]: [f64; 2], shift: f64, counts: [usize; 2]) -> Verdict {
+    /// The verdict on an interval. `all` are the units of each side, of which those of other regimes
+    /// were left out, as they will be of more units.
+    fn verdict(&self, [low, high]: [f64; 2], shift: f64, all: [usize; 2]) -> Verdict {
         if -self.margin < low && high < self.margin {
             return Verdict::Same;
         }
@@ -246,7 +248,7 @@ impl Limits {
         }
         // The interval shrinks with the square root of the units, until it excludes 0 or lies
         // within the margin.
-        let n = counts[0].min(counts[1]);
+        let n = all[0].min(all[1]);
         let half = (high - low) / 2.0;
         let needed = half / shift.abs().max(self.margin - shift.abs());
         let units = (n as f64 * needed * needed).ceil();

@@ -189,7 +189,10 @@ fn words(command: &str) -> anyhow::Result<Vec<String>> {
 fn read(file: &Path) -> anyhow::Result<Kept> {
     let cannot_read = || format!("cannot read {}", file.display());
     let text = files::read(file).with_context(cannot_read)?;
-    serde_json::from_slice(&text).with_context(cannot_read)
+    serde_json::from_slice(&text).map_err(|error| {
+        let file = file.display();
+        Usage(format!("{file} is not that of a comparison: {error}: choose another directory")).into()
+    })
 }
 
 /// Draws an order and keeps it.

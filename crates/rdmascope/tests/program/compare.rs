@@ -189,7 +189,7 @@ fn wrong_use_is_refused_in_a_sentence() {
     assert_eq!(ended.status, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("'lat send --local -s x' ended with status 2: "), "{ended:?}");
     scratch.write("other/turns.json", "{}");
-    turns("lat send --local", "other", &["cannot read other/turns.json"]);
+    turns("lat send --local", "other", &["other/turns.json is not that of a comparison"]);
 }
 
 /// Counts the runs of a comparison that are complete.
