@@ -14,6 +14,7 @@
 //! - A procedure that cannot decide says so, and what would decide. It never guesses.
 
 pub mod compare;
+pub mod fleet;
 mod orders;
 pub mod permutation;
 pub mod ranks;

@@ -1,0 +1,273 @@
+//! Fleets with and without culprits.
+
+mod simulated;
+
+use std::collections::BTreeSet;
+
+use measure::random::Random;
+use verdict::fleet::{
+    Against, Examined, Hosts, Options, Place, Quantity, SCHEDULES, Thresholds, Way, examine,
+};
+
+use self::simulated::{Simulated, Truth};
+use crate::noise::{NOISES, Noise, mixed};
+use crate::{Row, Settings};
+
+/// A culprit is injected with this multiple of the deficit that its run prints.
+const STATED: f64 = 2.0;
+/// How often a fleet is simulated anew because it prints more than half of what was injected.
+const ATTEMPTS: usize = 8;
+
+/// What is wrong, by name, and from which number of hosts on it is simulated.
+const CASES: [Case; 8] = [
+    Case { name: "none", hosts: 4, culprits: |_, _| Vec::new() },
+    Case { name: "send", hosts: 4, culprits: |n, random| vec![Culprit::Host(draw(n, random), true, false)] },
+    Case { name: "both", hosts: 4, culprits: |n, random| vec![Culprit::Host(draw(n, random), true, true)] },
+    Case { name: "direction", hosts: 4, culprits: |n, random| vec![Culprit::Pair(two(n, random), false)] },
+    Case { name: "pair", hosts: 4, culprits: |n, random| vec![Culprit::Pair(two(n, random), true)] },
+    Case {
+        name: "group",
+        hosts: 8,
+        culprits: |n, random| vec![Culprit::Group(draw(n / group_size(n), random))],
+    },
+    Case {
+        name: "two hosts",
+        hosts: 8,
+        culprits: |n, random| {
+            let [a, b] = two(n, random);
+            vec![Culprit::Host(a, true, false), Culprit::Host(b, false, true)]
+        },
+    },
+    Case {
+        name: "host + pair",
+        hosts: 8,
+        culprits: |n, random| {
+            let hosts = distinct(n, 3, random);
+            vec![Culprit::Host(hosts[0], true, true), Culprit::Pair([hosts[1], hosts[2]], true)]
+        },
+    },
+];
+
+/// The trials of a row: of healthy fleets, and of each case with culprits.
+const TRIALS: [(usize, [u64; 2], [u64; 2]); 5] = [
+    // hosts, quick, full
+    (4, [2000, 500], [10_000, 3000]),
+    (8, [2000, 500], [10_000, 3000]),
+    (32, [1000, 300], [6000, 1500]),
+    (128, [0, 0], [2000, 500]),
+    (512, [0, 0], [1000, 300]),
+];
+
+struct Case {
+    name: &'static str,
+    hosts: usize,
+    culprits: fn(usize, &mut Random) -> Vec<Culprit>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Culprit {
+    /// It sends slowly, it receives slowly.
+    Host(usize, bool, bool),
+    /// From the first to the second, or both ways.
+    Pair([usize; 2], bool),
+    Group(usize),
+}
+
+/// The quantities of a fleet.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// A throughput.
+    Directed,
+    /// A latency.
+    Symmetric,
+    /// Both; only the throughput has culprits.
+    Both,
+}
+
+/// The rates of this procedure.
+pub fn rows(settings: &Settings) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (n, quick, full) in TRIALS {
+        let [healthy, wrong] = if settings.is_full { full } else { quick };
+        for kind in [Kind::Directed, Kind::Symmetric, Kind::Both] {
+            // The other kinds take the same path; 32 hosts stand for all.
+            if !matches!(kind, Kind::Directed) && n != 32 {
+                continue;
+            }
+            for noise in NOISES {
+                let cases = CASES.iter().filter(|case| n >= case.hosts && is_of(kind, case.name));
+                rows.extend(cases.map(|case| {
+                    row(case, n, noise, kind, if case.name == "none" { healthy } else { wrong })
+                }));
+            }
+        }
+    }
+    rows.retain(|row| row.trials > 0);
+    rows
+}
+
+/// Whether a case makes sense for the quantities.
+fn is_of(kind: Kind, case: &str) -> bool {
+    match kind {
+        Kind::Directed => true,
+        Kind::Symmetric => ["none", "both", "pair", "group"].contains(&case),
+        Kind::Both => ["none", "send", "pair"].contains(&case),
+    }
+}
+
+fn row(case: &'static Case, n: usize, noise: Noise, kind: Kind, trials: u64) -> Row {
+    let quantities = match kind {
+        Kind::Directed => "",
+        Kind::Symmetric => " latency",
+        Kind::Both => " both",
+    };
+    let bar = match (case.name, n) {
+        ("none", _) => 0.01,
+        (_, 4) => 0.03,
+        _ => 0.01,
+    };
+    Row {
+        name: format!("n={n}, noise {}{quantities}: {}", noise.letter(), case.name),
+        bar: Some(bar),
+        trials,
+        trial: Box::new(move |seed| trial(case, n, noise, kind, seed)),
+    }
+}
+
+/// Simulates one fleet. The deficit of its culprits is the stated multiple of what this very run
+/// prints.
+fn trial(case: &Case, n: usize, noise: Noise, kind: Kind, seed: u64) -> Result<(), String> {
+    let labels: Vec<String> = (0..n).map(|host| format!("leaf{}", host / group_size(n))).collect();
+    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+    let hosts = if n < 8 { Hosts::new(n) } else { Hosts::new(n).grouped("group", &labels) };
+    let culprits = (case.culprits)(n, &mut Random(mixed(&[seed, 2])));
+    let mut deficits = [2.0 * 0.05; 2];
+    for _ in 0..ATTEMPTS {
+        let truth = truth(&culprits, deficits, !matches!(kind, Kind::Symmetric));
+        let examined = run(&hosts, noise, kind, truth, seed);
+        let printed = examined.quantities[0].thresholds.as_ref().map(Thresholds::deficits);
+        let Some(printed) = printed else { return Err("nothing could be decided".to_owned()) };
+        let stated = printed.map(|deficit| STATED * deficit);
+        if culprits.is_empty() || (deficits[0] >= stated[0] - 1e-9 && deficits[1] >= stated[1] - 1e-9) {
+            return judge(&culprits, deficits, &examined, !matches!(kind, Kind::Symmetric));
+        }
+        deficits = [0, 1].map(|index| deficits[index].max(stated[index]).min(0.95));
+    }
+    // What is printed grows with what is injected: no deficit is twice as large.
+    Ok(())
+}
+
+fn run(hosts: &Hosts, noise: Noise, kind: Kind, truth: Truth, seed: u64) -> Examined {
+    let throughput = (true, Quantity::directed("throughput"));
+    let latency = (false, Quantity::symmetric("latency"));
+    let quantities = match kind {
+        Kind::Directed => vec![throughput],
+        Kind::Symmetric => vec![latency],
+        Kind::Both => vec![throughput, latency],
+    };
+    let mut truths: Vec<(bool, Truth)> =
+        quantities.iter().map(|(directed, _)| (*directed, Truth::default())).collect();
+    truths[0].1 = truth;
+    let mut fleet = Simulated::new(hosts, noise, &truths, seed);
+    let options = Options::new(quantities.into_iter().map(|(_, quantity)| quantity).collect(), &SCHEDULES[0]);
+    match examine(hosts, &options, &mut fleet) {
+        Ok(examined) => examined,
+        Err(never) => match never {},
+    }
+}
+
+/// The effects of culprits: of hosts and groups with the first deficit, of pairs with the second.
+fn truth(culprits: &[Culprit], deficits: [f64; 2], is_directed: bool) -> Truth {
+    let [host, pair] = deficits.map(|deficit| (1.0 - deficit).ln());
+    let mut truth = Truth::default();
+    for culprit in culprits {
+        match *culprit {
+            Culprit::Host(slow, sends, receives) => {
+                truth.send.extend(sends.then_some((slow, host)));
+                truth.receive.extend(receives.then_some((slow, host)));
+            }
+            Culprit::Pair([a, b], both) => {
+                let pairs = if is_directed {
+                    [Some([a, b]), both.then_some([b, a])]
+                } else {
+                    [Some([a.min(b), a.max(b)]), None]
+                };
+                truth.pairs.extend(pairs.into_iter().flatten().map(|ends| (ends, pair)));
+            }
+            Culprit::Group(group) => truth.group = Some((group, host)),
+        }
+    }
+    truth
+}
+
+/// A place and the ways in which it is slow.
+type Named = (Place, bool, bool);
+
+fn judge(
+    culprits: &[Culprit],
+    deficits: [f64; 2],
+    examined: &Examined,
+    is_directed: bool,
+) -> Result<(), String> {
+    let expected: BTreeSet<(usize, Named)> =
+        culprits.iter().map(|culprit| (0, named(*culprit, is_directed))).collect();
+    let found = examined.culprits.iter().map(|culprit| {
+        assert_eq!(culprit.against, Against::Others);
+        (culprit.quantity, (culprit.place, culprit.is_slow(Way::Send), culprit.is_slow(Way::Receive)))
+    });
+    let found: BTreeSet<(usize, Named)> = found.collect();
+    if found == expected {
+        return Ok(());
+    }
+    let cleared: Vec<String> = examined
+        .cleared
+        .iter()
+        .map(|cleared| format!("{:?} {:?}", cleared.place, cleared.why))
+        .take(3)
+        .collect();
+    Err(format!(
+        "{expected:?} at {deficits:.3?}: {found:?}; {:?}; {cleared:?} {:?} {:?}",
+        examined.undecided, examined.culprits, examined.quantities[0].effects
+    ))
+}
+
+fn named(culprit: Culprit, is_directed: bool) -> Named {
+    match culprit {
+        Culprit::Host(host, sends, receives) => (Place::Host(host), sends, receives && is_directed),
+        Culprit::Pair([a, b], both) => {
+            let place = Place::Pair { a: a.min(b), b: a.max(b) };
+            (place, both || a < b || !is_directed, is_directed && (both || a > b))
+        }
+        Culprit::Group(group) => (Place::Group { grouping: 0, group }, true, is_directed),
+    }
+}
+
+/// The hosts of a leaf switch.
+fn group_size(n: usize) -> usize {
+    match n {
+        ..16 => 2,
+        16..64 => 4,
+        64..256 => 8,
+        _ => 32,
+    }
+}
+
+fn draw(n: usize, random: &mut Random) -> usize {
+    ((random.fraction() * n as f64) as usize).min(n - 1)
+}
+
+fn two(n: usize, random: &mut Random) -> [usize; 2] {
+    let hosts = distinct(n, 2, random);
+    [hosts[0], hosts[1]]
+}
+
+fn distinct(n: usize, count: usize, random: &mut Random) -> Vec<usize> {
+    let mut hosts = Vec::new();
+    while hosts.len() < count {
+        let host = draw(n, random);
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
+}

@@ -1,0 +1,133 @@
+//! A fleet whose truth is known.
+
+use measure::random::Random;
+use verdict::fleet::{Hosts, Measured, Probe, Reading, Round};
+
+use crate::noise::{Noise, mixed};
+
+/// The scale of the noise of one measurement, and the standard deviation of healthy hosts.
+pub const SCALE: f64 = 0.01;
+const NATURAL: f64 = 0.01;
+/// The standard deviation of what all pairs of a round have in common.
+const COMMON: f64 = 0.005;
+/// What a measurement loses beside those of other pairs.
+const LOAD: f64 = 0.03;
+/// A host that flips: how much slower, for which share of the time, for how many rounds at a time.
+const FLIP: f64 = 0.0834;
+const FLIPPED: f64 = 0.05;
+const DWELL: f64 = 10.0;
+
+/// What is wrong in a fleet, in one quantity: logarithms, negative is slower.
+#[derive(Clone, Debug, Default)]
+pub struct Truth {
+    /// Hosts that send, and that receive, slower.
+    pub send: Vec<(usize, f64)>,
+    /// The same for receiving.
+    pub receive: Vec<(usize, f64)>,
+    /// Slower from one host to another.
+    pub pairs: Vec<([usize; 2], f64)>,
+    /// All paths that leave or enter a group: an index of the first grouping.
+    pub group: Option<(usize, f64)>,
+}
+
+/// A fleet that answers as a [`Probe`].
+pub struct Simulated<'a> {
+    hosts: &'a Hosts,
+    noise: Noise,
+    seed: u64,
+    /// Measured at this time; every round is one step.
+    time: u64,
+    quantities: Vec<Quantity>,
+    flips: Vec<bool>,
+    random: Random,
+}
+
+/// One quantity: the true effects of hosts, and what is wrong.
+struct Quantity {
+    is_directed: bool,
+    send: Vec<f64>,
+    receive: Vec<f64>,
+    truth: Truth,
+}
+
+impl<'a> Simulated<'a> {
+    /// A fleet with a truth for each quantity, directed or not.
+    pub fn new(hosts: &'a Hosts, noise: Noise, truths: &[(bool, Truth)], seed: u64) -> Self {
+        let mut random = Random(mixed(&[seed, 1]));
+        let quantities = truths.iter().map(|(is_directed, truth)| {
+            // Half of a host's variance is in both of its directions.
+            let own: Vec<f64> = (0..hosts.count).map(|_| random.normal()).collect();
+            let mut effects = |slow: &[(usize, f64)]| {
+                let natural = |own: &f64| NATURAL * (own + random.normal()) / 2f64.sqrt();
+                let mut effects: Vec<f64> = own.iter().map(natural).collect();
+                slow.iter().for_each(|&(host, effect)| effects[host] += effect);
+                effects
+            };
+            let send = effects(&truth.send);
+            let receive = effects(&truth.receive);
+            Quantity { is_directed: *is_directed, send, receive, truth: truth.clone() }
+        });
+        let quantities = quantities.collect();
+        let flips = vec![false; hosts.count];
+        let mut fleet = Self { hosts, noise, seed, time: 0, quantities, flips, random };
+        (0..hosts.count).for_each(|host| fleet.pin(host));
+        fleet
+    }
+
+    /// A new placement.
+    fn pin(&mut self, host: usize) {
+        self.flips[host] = self.noise == Noise::Flips && self.random.fraction() < FLIPPED;
+    }
+
+    fn pass_time(&mut self) {
+        self.time += 1;
+        if self.noise != Noise::Flips {
+            return;
+        }
+        for is_slow in &mut self.flips {
+            let leaves = if *is_slow { 1.0 / DWELL } else { FLIPPED / (1.0 - FLIPPED) / DWELL };
+            *is_slow ^= self.random.fraction() < leaves;
+        }
+    }
+
+    /// One direction of a pair, or its value in both.
+    fn value(&self, index: usize, [from, to]: [usize; 2], common: f64) -> f64 {
+        let Quantity { is_directed, send, receive, truth } = &self.quantities[index];
+        let ends = if *is_directed { [from, to] } else { [from.min(to), from.max(to)] };
+        let hosts = match is_directed {
+            true => send[from] + receive[to],
+            false => send[from] + send[to],
+        };
+        let pairs = truth.pairs.iter().filter(|(pair, _)| *pair == [from, to]).map(|(_, effect)| effect);
+        let group = |host: usize| self.hosts.groupings.first().and_then(|grouping| grouping.of[host]);
+        let crosses = truth.group.filter(|(one, _)| (group(from) == Some(*one)) != (group(to) == Some(*one)));
+        let flips = [from, to].into_iter().filter(|&host| self.flips[host]).count() as f64 * FLIP;
+        let stream = mixed(&[self.seed, index as u64, ends[0] as u64, ends[1] as u64]);
+        let noise = SCALE * self.noise.deviation(stream, self.time);
+        hosts + pairs.sum::<f64>() + crosses.map_or(0.0, |(_, effect)| effect) - flips + noise + common
+    }
+}
+
+impl Probe for Simulated<'_> {
+    type Error = std::convert::Infallible;
+
+    fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Self::Error> {
+        self.pass_time();
+        let load = if round.pairs.len() * 4 > self.hosts.count { LOAD } else { 0.0 };
+        let common = COMMON * self.random.normal() - load;
+        let reading = |index: usize, [a, b]: [usize; 2]| match self.quantities[index].is_directed {
+            true => Reading::directed(self.value(index, [a, b], common), self.value(index, [b, a], common)),
+            false => Reading::symmetric(self.value(index, [a.min(b), a.max(b)], common)),
+        };
+        let measured =
+            |&pair: &[usize; 2]| (0..self.quantities.len()).map(|index| reading(index, pair)).collect();
+        Ok(round.pairs.iter().map(measured).collect())
+    }
+
+    fn visit(&mut self, hosts: &[usize]) -> Result<(), Self::Error> {
+        hosts.iter().for_each(|&host| self.pin(host));
+        // Visits are far apart.
+        self.time += 997;
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Proves the rates of error of this crate's procedures, by simulation (`cargo xtask verdicts`).
+//!
+//! Each procedure is a module with a row in [`PROCEDURES`]. A row simulates data whose truth is
+//! known, asks the procedure that the program uses, and counts wrong answers.
+
+mod compare;
+mod fleet;
+mod noise;
+mod rates;
+mod trend;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use rates::Rate;
+
+const USAGE: &str = "\
+usage: verdicts [--quick|--full] [--only WORD] [--seed N]
+
+Simulates data whose truth is known, and prints how often each procedure errs, with the exact 95 % interval (Clopper and
+Pearson) and the bar. A row is `proven` if the whole interval is within the bar, and `held` if a part of it is. Exit status 1
+if a bar is missed: if the whole interval is above it.
+
+  --quick      fewer trials, in less than two minutes on one CPU (the default)
+  --full       enough trials to prove each bar, in about an hour on two CPUs
+  --only WORD  only rows whose name contains WORD, such as `fleet`, `n=32`, `noise A` or `pair`
+  --seed N     other random numbers (default 1)";
+
+/// A procedure whose rates are proven.
+struct Procedure {
+    name: &'static str,
+    rows: fn(&Settings) -> Vec<Row>,
+}
+
+const PROCEDURES: [Procedure; 3] = [
+    Procedure { name: "compare", rows: compare::rows },
+    Procedure { name: "fleet", rows: fleet::rows },
+    Procedure { name: "trend", rows: trend::rows },
+];
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Enough trials to prove each bar.
+    pub is_full: bool,
+    /// Only rows whose name contains this.
+    pub only: String,
+    /// The first seed.
+    pub seed: u64,
+}
+
+/// One rate: a trial says what was wrong.
+pub struct Row {
+    /// Its name, without that of the procedure.
+    pub name: String,
+    /// The largest share of errors.
+    pub bar: Option<f64>,
+    /// How many trials.
+    pub trials: u64,
+    /// One trial with a seed; the text says what was true and what was said.
+    pub trial: Box<dyn Fn(u64) -> Result<(), String> + Sync>,
+}
+
+fn main() -> ExitCode {
+    let settings = match settings(std::env::args().skip(1)) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("verdicts: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let start = Instant::now();
+    let mut missed = 0;
+    for procedure in PROCEDURES {
+        for mut row in (procedure.rows)(&settings) {
+            row.name = format!("{}, {}", procedure.name, row.name);
+            if row.name.contains(&settings.only) {
+                let rate = rate(&row, settings.seed);
+                println!("{}", rate.line());
+                missed += u32::from(rate.is_missed());
+            }
+        }
+    }
+    eprintln!("verdicts: {:.0} s", start.elapsed().as_secs_f64());
+    if missed > 0 {
+        eprintln!("verdicts: {missed} rates are above their bar");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn settings(mut words: impl Iterator<Item = String>) -> Result<Option<Settings>, String> {
+    let mut settings = Settings { is_full: false, only: String::new(), seed: 1 };
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--quick" => settings.is_full = false,
+            "--full" => settings.is_full = true,
+            "--only" => settings.only = value()?,
+            "--seed" => settings.seed = value()?.parse().map_err(|_| "--seed needs a number".to_owned())?,
+            "--help" | "-h" => return Ok(None),
+            other => return Err(format!("unknown option `{other}` (--help lists the options)")),
+        }
+    }
+    Ok(Some(settings))
+}
+
+/// Runs the trials of a row on all CPUs. Each trial has a seed of its own, so that the result does
+/// not depend on their number.
+fn rate(row: &Row, seed: u64) -> Rate {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let part = |first: u64| {
+        let trials = (first..row.trials).step_by(threads as usize);
+        let wrong = trials.filter_map(|trial| (row.trial)(noise::mixed(&[seed, trial])).err());
+        wrong.collect::<Vec<String>>()
+    };
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
+        parts.into_iter().flat_map(|part| part.join().expect("a trial does not panic")).collect()
+    });
+    Rate {
+        name: row.name.clone(),
+        errors: wrong.len() as u64,
+        trials: row.trials,
+        bar: row.bar,
+        example: wrong.into_iter().next(),
+    }
+}

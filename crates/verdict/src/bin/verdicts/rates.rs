@@ -1,0 +1,104 @@
+//! Rates of errors, with exact intervals.
+
+use statrs::distribution::{Beta, ContinuousCDF};
+
+/// The confidence of an interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// How often a procedure erred, and how often it may.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// What was simulated.
+    pub name: String,
+    /// Wrong answers.
+    pub errors: u64,
+    /// Trials.
+    pub trials: u64,
+    /// The largest share of errors that the procedure promises; `None`: a number to know, not a
+    /// promise.
+    pub bar: Option<f64>,
+    /// One trial that erred: what was true and what was said.
+    pub example: Option<String>,
+}
+
+impl Rate {
+    /// The share of errors.
+    pub fn share(&self) -> f64 {
+        self.errors as f64 / self.trials.max(1) as f64
+    }
+
+    /// The exact interval of the share (Clopper and Pearson, Biometrika 26, 1934, 404-413).
+    pub fn interval(&self) -> [f64; 2] {
+        let [errors, rest] = [self.errors as f64, (self.trials - self.errors) as f64];
+        let tail = (1.0 - CONFIDENCE) / 2.0;
+        let quantile = |a: f64, b: f64, share: f64| match Beta::new(a, b) {
+            Ok(beta) => beta.inverse_cdf(share),
+            Err(_) => f64::NAN,
+        };
+        let lower = if self.errors == 0 { 0.0 } else { quantile(errors, rest + 1.0, tail) };
+        let upper = if self.errors == self.trials { 1.0 } else { quantile(errors + 1.0, rest, 1.0 - tail) };
+        [lower, upper]
+    }
+
+    /// Whether the errors are surely more than promised.
+    pub fn is_missed(&self) -> bool {
+        self.bar.is_some_and(|bar| self.interval()[0] > bar)
+    }
+
+    /// Whether the errors are surely no more than promised.
+    pub fn is_proven(&self) -> bool {
+        self.bar.is_some_and(|bar| self.interval()[1] <= bar)
+    }
+
+    /// A line of the table.
+    pub fn line(&self) -> String {
+        let [lower, upper] = self.interval().map(|share| 100.0 * share);
+        let word = match self.bar {
+            None => String::new(),
+            Some(bar) => {
+                let word = if self.is_missed() {
+                    "MISSED"
+                } else if self.is_proven() {
+                    "proven"
+                } else {
+                    "held"
+                };
+                format!("  bar {:.1} %  {word}", 100.0 * bar)
+            }
+        };
+        let example = self.example.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
+        let share = 100.0 * self.share();
+        let Self { name, errors, trials, .. } = self;
+        format!("{name:<40} {errors:>5} of {trials:<6} {share:6.2} % [{lower:.2}, {upper:.2}]{word}{example}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(errors: u64, trials: u64) -> [f64; 2] {
+        Rate { name: String::new(), errors, trials, bar: Some(0.01), example: None }.interval()
+    }
+
+    /// Numbers of scipy 1.15: `binomtest(errors, trials).proportion_ci(method='exact')`.
+    #[test]
+    fn intervals_are_those_of_clopper_and_pearson() {
+        for (errors, trials, lower, upper) in SCIPY {
+            let found = interval(errors, trials);
+            assert!((found[0] - lower).abs() < 1e-9 && (found[1] - upper).abs() < 1e-9, "{found:?}");
+        }
+    }
+
+    const SCIPY: [(u64, u64, f64, f64); 0] = [];
+
+    #[test]
+    fn a_bar_is_missed_only_if_the_interval_is_above_it() {
+        let rate =
+            |errors| Rate { name: String::new(), errors, trials: 1000, bar: Some(0.01), example: None };
+        assert!(!rate(10).is_missed() && !rate(10).is_proven());
+        assert!(!rate(16).is_missed());
+        assert!(rate(18).is_missed());
+        assert!(rate(3).is_proven());
+    }
+}

@@ -1,0 +1,75 @@
+//! A second look at suspect pairs, before they cost a confirmation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claim::Claim;
+use super::examined::{Against, Measurements, Place, Way, Why};
+use super::ground::{Ground, levels};
+use super::lanes::{self, Steps};
+use super::model::Model;
+use super::probe::{Measured, Probe, Purpose};
+use super::robust::median;
+
+/// How often a pair is measured.
+const REPETITIONS: usize = 3;
+/// A pair leaves if its median is above this share of the threshold.
+const LEAVES: f64 = 0.5;
+/// One of this number of hosts is busy at most: few enough that the pairs do not slow each other.
+const HOSTS_PER_PAIR: usize = 8;
+
+/// Measures suspect pairs again. Returns why each claim leaves; `None` if it stays.
+pub(super) fn look<P: Probe>(
+    models: &[Model],
+    ground: &Ground,
+    claims: &[Claim],
+    probe: &mut P,
+    counts: &mut Measurements,
+) -> Result<Vec<Option<Why>>, P::Error> {
+    let places: BTreeSet<[usize; 2]> = claims.iter().filter_map(|claim| pair(claim.place)).collect();
+    if places.is_empty() {
+        return Ok(vec![None; claims.len()]);
+    }
+    let at_once = (models[0].count / HOSTS_PER_PAIR).max(1);
+    let level_pairs = ground.level_pairs();
+    let level_series: Vec<Steps> = level_pairs.iter().map(|&pair| vec![pair]).collect();
+    let purpose = Purpose::Again { repetition: 0 };
+    let given = lanes::run(probe, &level_series, at_once, purpose, counts)?;
+    let levels = levels(models, &level_pairs, &given.concat());
+    let series: Vec<Steps> = places.iter().map(|&pair| vec![pair]).collect();
+    let mut measured: BTreeMap<[usize; 2], Vec<Measured>> = BTreeMap::new();
+    for repetition in 0..REPETITIONS {
+        let given = lanes::run(probe, &series, at_once, Purpose::Again { repetition }, counts)?;
+        for (&pair, given) in places.iter().zip(given) {
+            measured.entry(pair).or_default().extend(given);
+        }
+    }
+    let why = |claim: &Claim| {
+        let pair = pair(claim.place)?;
+        let model = &models[claim.quantity];
+        let level = levels[claim.quantity].unwrap_or(model.fit.level);
+        let effects =
+            measured[&pair].iter().filter_map(|measured| effect(model, claim, pair, measured, level));
+        let middle = median(effects)?;
+        (middle > LEAVES * claim.bound).then_some(Why::Again(middle))
+    };
+    Ok(claims.iter().map(why).collect())
+}
+
+/// The hosts of a pair.
+fn pair(place: Place) -> Option<[usize; 2]> {
+    match place {
+        Place::Pair { a, b } => Some([a, b]),
+        _ => None,
+    }
+}
+
+fn effect(model: &Model, claim: &Claim, [a, b]: [usize; 2], measured: &Measured, level: f64) -> Option<f64> {
+    let ends = if claim.way == Way::Send { [a, b] } else { [b, a] };
+    match claim.against {
+        Against::Others => {
+            let expected = level + model.fit.send[ends[0]] + model.fit.receive[ends[1]];
+            Some(model.value([a, b], measured, ends[0])? - expected)
+        }
+        Against::Floor => Some(model.raw([a, b], measured, ends[0])? - model.floor?),
+    }
+}

@@ -1,0 +1,204 @@
+//! Who is suspect after the screening.
+
+use std::collections::BTreeMap;
+
+use super::cells::Cell;
+use super::claim::{Claim, ways};
+use super::examined::{Against, Place, Way};
+use super::hosts::Hosts;
+use super::model::Model;
+use super::robust::median;
+
+/// Suspects are what lies beyond this share of a threshold: confirmation decides, not the screening.
+const SUSPECT: f64 = 0.75;
+/// A group is suspect if this share of its members is, and the paths between two groups if this
+/// share of their cells is.
+const SHARE_OF_GROUP: f64 = 0.7;
+/// The least cells of the paths between two groups.
+const CELLS_BETWEEN: usize = 4;
+
+/// All suspects of one quantity: fleet, groups, paths between groups, hosts, then pairs, and hosts
+/// more than half of whose pairs are suspect.
+pub(super) fn of(hosts: &Hosts, model: &Model) -> (Vec<Claim>, Vec<usize>) {
+    let mut claims = host_claims(model);
+    claims.extend(floor_claims(hosts, model));
+    let groups = group_claims(hosts, &claims);
+    let found = pair_claims(model);
+    let between = between_claims(hosts, model, &found.pairs);
+    claims.extend(floor_pairs(model, &claims));
+    claims.extend(groups);
+    claims.extend(between);
+    claims.extend(found.pairs);
+    (claims, found.broken)
+}
+
+fn host_claims(model: &Model) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for &way in ways(model.directed) {
+        for host in 0..model.count {
+            let peers = model.cells_of(host, way);
+            let Some(bound) = model.host_bound(host, way) else { continue };
+            let screened = model.effect(host, way);
+            if screened < SUSPECT * bound {
+                claims.push(claim(model, Place::Host(host), way, screened, bound, peers));
+            }
+        }
+    }
+    claims
+}
+
+/// Hosts whose median value is below the expectation; the whole fleet if most are.
+fn floor_claims(hosts: &Hosts, model: &Model) -> Vec<Claim> {
+    let Some(floor) = model.floor else { return Vec::new() };
+    let mut claims = Vec::new();
+    for &way in ways(model.directed) {
+        let values = model.medians(way);
+        let known = values.iter().flatten().count();
+        let place = |host, value, peers| Claim {
+            against: Against::Floor,
+            ..claim(model, host, way, value - floor, 0.0, peers)
+        };
+        let low = (0..hosts.count).filter_map(|host| {
+            let value = values[host].filter(|&value| value < floor)?;
+            Some(place(Place::Host(host), value, model.cells_of(host, way)))
+        });
+        let low: Vec<Claim> = low.collect();
+        if 2 * low.len() > known {
+            let worst = low.iter().map(|claim| claim.screened).fold(f64::INFINITY, f64::min);
+            if way == Way::Send {
+                claims.push(place(Place::Fleet, worst + floor, model.table.fitted.len()));
+            }
+            continue;
+        }
+        claims.extend(low);
+    }
+    claims
+}
+
+/// Groups of which enough members are suspect in one way.
+fn group_claims(hosts: &Hosts, claims: &[Claim]) -> Vec<Claim> {
+    let mut found = Vec::new();
+    for (grouping, groups) in hosts.groupings.iter().enumerate() {
+        let mut members: BTreeMap<(usize, Way, Against), Vec<&Claim>> = BTreeMap::new();
+        for claim in claims {
+            let Place::Host(host) = claim.place else { continue };
+            let Some(group) = groups.of[host] else { continue };
+            members.entry((group, claim.way, claim.against)).or_default().push(claim);
+        }
+        for ((group, ..), suspects) in members {
+            let size = groups.members(group).len();
+            let is_one_of_several = size >= 2 && 2 * size < hosts.count;
+            if !is_one_of_several || (suspects.len() as f64) < SHARE_OF_GROUP * size as f64 {
+                continue;
+            }
+            let middle = median(suspects.iter().map(|claim| claim.screened)).unwrap_or(0.0);
+            let peers = suspects.iter().map(|claim| claim.peers).sum();
+            found.push(Claim {
+                place: Place::Group { grouping, group },
+                screened: middle,
+                peers,
+                ..*suspects[0]
+            });
+        }
+    }
+    found
+}
+
+/// Suspect pairs, and hosts more than half of whose pairs are suspect: their effects do not say
+/// what they are.
+struct Pairs {
+    pairs: Vec<Claim>,
+    broken: Vec<usize>,
+}
+
+fn pair_claims(model: &Model) -> Pairs {
+    let Some(bound) = model.pair_bound() else { return Pairs { pairs: Vec::new(), broken: Vec::new() } };
+    let mut pairs = Vec::new();
+    let mut suspects = [vec![0; model.count], vec![0; model.count]];
+    for (cell, &residual) in model.table.fitted.iter().zip(&model.fit.residuals) {
+        if residual < SUSPECT * bound {
+            suspects[0][cell.from as usize] += 1;
+            suspects[1][cell.to as usize] += 1;
+            pairs.extend(pair_claim(model, cell, residual, bound));
+        }
+    }
+    let most = |way: Way, host: usize| 2 * suspects[way as usize][host] > model.cells_of(host, way);
+    let is_broken = |host: &usize| most(Way::Send, *host) || most(Way::Receive, *host);
+    let broken: Vec<usize> = (0..model.count).filter(is_broken).collect();
+    pairs.retain(
+        |claim| !matches!(claim.place, Place::Pair { a, b } if broken.contains(&a) || broken.contains(&b)),
+    );
+    Pairs { pairs, broken }
+}
+
+/// Pairs below the expectation, of hosts that are not.
+fn floor_pairs(model: &Model, claims: &[Claim]) -> Vec<Claim> {
+    let Some(floor) = model.floor else { return Vec::new() };
+    let mut low = [vec![false; model.count], vec![false; model.count]];
+    for claim in claims.iter().filter(|claim| claim.against == Against::Floor) {
+        match claim.place {
+            Place::Host(host) => low[claim.way as usize][host] = true,
+            _ => return Vec::new(),
+        }
+    }
+    let receive = if model.directed { &low[1] } else { &low[0] };
+    let cells = model.table.fitted.iter().zip(&model.table.raw);
+    let is_low =
+        |cell: &Cell, value: f64| value < floor && !low[0][cell.from as usize] && !receive[cell.to as usize];
+    let low = cells.filter(|&(cell, &value)| is_low(cell, value));
+    let claims = low.filter_map(|(cell, &value)| pair_claim(model, cell, value - floor, 0.0));
+    claims.map(|claim| Claim { against: Against::Floor, ..claim }).collect()
+}
+
+/// Without direction, each pair has two equal cells: the first one stands for both.
+fn pair_claim(model: &Model, cell: &Cell, screened: f64, bound: f64) -> Option<Claim> {
+    let is_first = cell.from < cell.to;
+    let way = if is_first { Way::Send } else { Way::Receive };
+    let place = Place::Pair { a: cell.from.min(cell.to) as usize, b: cell.from.max(cell.to) as usize };
+    (is_first || model.directed).then(|| claim(model, place, way, screened, bound, 1))
+}
+
+fn claim(model: &Model, place: Place, way: Way, screened: f64, bound: f64, peers: usize) -> Claim {
+    Claim { quantity: model.quantity, place, way, against: Against::Others, screened, bound, peers }
+}
+
+/// Pairs of groups most of whose cells are suspect in one way.
+fn between_claims(hosts: &Hosts, model: &Model, pairs: &[Claim]) -> Vec<Claim> {
+    let mut found = Vec::new();
+    if pairs.is_empty() {
+        return found;
+    }
+    for (grouping, groups) in hosts.groupings.iter().enumerate() {
+        let of = |from: usize, to: usize| groups.of[from].zip(groups.of[to]).filter(|(a, b)| a != b);
+        let mut totals: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for cell in &model.table.fitted {
+            if let Some(groups) = of(cell.from as usize, cell.to as usize) {
+                *totals.entry(groups).or_default() += 1;
+            }
+        }
+        let mut suspects: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
+        for claim in pairs.iter().filter(|claim| claim.against == Against::Others) {
+            let Place::Pair { a, b } = claim.place else { continue };
+            let ends = if claim.way == Way::Send { (a, b) } else { (b, a) };
+            if let Some(groups) = of(ends.0, ends.1) {
+                suspects.entry(groups).or_default().push(claim.screened);
+                if !model.directed {
+                    suspects.entry((groups.1, groups.0)).or_default().push(claim.screened);
+                }
+            }
+        }
+        for ((from, to), effects) in suspects {
+            let total = totals.get(&(from, to)).copied().unwrap_or(0);
+            let is_enough = total >= CELLS_BETWEEN && effects.len() as f64 >= SHARE_OF_GROUP * total as f64;
+            if !is_enough || (!model.directed && from > to) {
+                continue;
+            }
+            let place = Place::Between { grouping, a: from.min(to), b: from.max(to) };
+            let way = if from < to { Way::Send } else { Way::Receive };
+            let middle = median(effects).unwrap_or(0.0);
+            let bound = model.pair_bound().unwrap_or(0.0);
+            found.push(claim(model, place, way, middle, bound, total));
+        }
+    }
+    found
+}

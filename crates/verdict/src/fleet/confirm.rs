@@ -1,0 +1,298 @@
+//! Confirmation in isolation: what is slow there as well, in visits apart from each other, is
+//! named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::again;
+use super::claim::{Claim, ways};
+use super::examined::{Against, Culprit, Evidence, Measurements, Place, Way, Why};
+use super::experiment::{Experiment, Part};
+use super::ground::{Ground, levels};
+use super::hosts::Hosts;
+use super::lanes::{self, Steps};
+use super::model::Model;
+use super::probe::{Measured, Probe, Purpose};
+use super::relation::{contains, explains};
+use super::robust::median;
+
+/// Visits of each suspect. The median over three needs two that were slow.
+const VISITS: usize = 3;
+/// Good partners of a host, and of a pair.
+const PARTNERS_OF_HOST: usize = 8;
+const PARTNERS_OF_PAIR: usize = 6;
+/// The members of a group, the pairs between two groups and the pairs of a fleet that stand for
+/// all.
+const MEMBERS: usize = 8;
+const PAIRS_BETWEEN: usize = 6;
+/// Partners of a pair that stands for two groups, each once.
+const PARTNERS_BETWEEN: usize = 3;
+/// How often a pair that stands for a fleet is measured.
+const REPETITIONS_OF_FLEET: usize = 3;
+/// The share of the least deficit by which the other way of a culprit was slow in the screening.
+const SLOW_BEFORE: f64 = 0.5;
+/// One of this number of hosts may be busy beside a suspect.
+const HOSTS_PER_PAIR: usize = 64;
+
+/// What became of all claims.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) culprits: Vec<Culprit>,
+    pub(super) cleared: Vec<(Claim, Why)>,
+}
+
+/// Everything that a confirmation needs to know.
+pub(super) struct Case<'a> {
+    pub(super) hosts: &'a Hosts,
+    pub(super) models: &'a [Model],
+}
+
+/// What the visits gave of one place.
+struct Visited {
+    experiment: Experiment,
+    /// Of each visit: what each step gave, and the levels of all quantities.
+    given: Vec<(Vec<Measured>, Vec<Option<f64>>)>,
+}
+
+impl Case<'_> {
+    /// Confirms or clears all claims: what contains others first, and what it does not explain
+    /// afterwards.
+    pub(super) fn settle<P: Probe>(
+        &self,
+        claims: Vec<Claim>,
+        probe: &mut P,
+        counts: &mut Measurements,
+    ) -> Result<Outcome, P::Error> {
+        let mut outcome = Outcome::default();
+        let mut open = claims;
+        while !open.is_empty() {
+            open.retain(|claim| {
+                let explained = self.explained(&outcome.culprits, claim).map(Why::Explained);
+                outcome.cleared.extend(explained.map(|why| (*claim, why)));
+                explained.is_none()
+            });
+            let ground = self.ground(&open, &outcome.culprits);
+            let is_first = |claim: &Claim| {
+                let is_part = |other: &Claim| {
+                    other.quantity == claim.quantity
+                        && other.against == claim.against
+                        && contains(self.hosts, other.place, claim.place)
+                };
+                !open.iter().any(is_part)
+            };
+            let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
+            open = later;
+            let whys = again::look(self.models, &ground, &ready, probe, counts)?;
+            let mut stay = Vec::new();
+            for (claim, why) in ready.into_iter().zip(whys) {
+                match why {
+                    Some(why) => outcome.cleared.push((claim, why)),
+                    None => stay.push(claim),
+                }
+            }
+            self.confirm(&ground, &stay, probe, &mut outcome, counts)?;
+        }
+        Ok(outcome)
+    }
+
+    fn explained(&self, culprits: &[Culprit], claim: &Claim) -> Option<Place> {
+        let is_same = |culprit: &&Culprit| {
+            culprit.quantity == claim.quantity
+                && culprit.against == claim.against
+                && explains(self.hosts, culprit.place, |way| culprit.is_slow(way), claim)
+        };
+        culprits.iter().find(is_same).map(|culprit| culprit.place)
+    }
+
+    /// The good hosts: those of no open claim and of no culprit.
+    fn ground(&self, open: &[Claim], culprits: &[Culprit]) -> Ground {
+        let mut claims = open.to_vec();
+        for culprit in culprits {
+            let claim = |place| Claim {
+                quantity: culprit.quantity,
+                place,
+                way: Way::Send,
+                against: culprit.against,
+                screened: 0.0,
+                bound: 0.0,
+                peers: 0,
+            };
+            match culprit.place {
+                Place::Group { grouping, group } => {
+                    let members = self.hosts.groupings[grouping].members(group);
+                    claims.extend(members.into_iter().map(|host| claim(Place::Host(host))));
+                }
+                place => claims.push(claim(place)),
+            }
+        }
+        Ground::of(self.hosts, self.models, &claims)
+    }
+
+    fn confirm<P: Probe>(
+        &self,
+        ground: &Ground,
+        claims: &[Claim],
+        probe: &mut P,
+        outcome: &mut Outcome,
+        counts: &mut Measurements,
+    ) -> Result<(), P::Error> {
+        let places: BTreeSet<Place> = claims.iter().map(|claim| claim.place).collect();
+        let visited = self.visit(ground, &places, probe, counts)?;
+        let mut questions: BTreeMap<(Place, usize, Against), Vec<&Claim>> = BTreeMap::new();
+        for claim in claims {
+            questions.entry((claim.place, claim.quantity, claim.against)).or_default().push(claim);
+        }
+        for ((place, quantity, against), claims) in questions {
+            let model = &self.models[quantity];
+            let [send, receive] = evidence(self.hosts, model, against, &claims, &visited[&place]);
+            if [&send, &receive].into_iter().flatten().any(|evidence| evidence.is_named) {
+                outcome.culprits.push(Culprit { quantity, place, against, send, receive });
+                continue;
+            }
+            for claim in claims {
+                let evidence = if claim.way == Way::Send { &send } else { &receive };
+                let effect = evidence.as_ref().and_then(|evidence| evidence.confirmed);
+                outcome.cleared.push((*claim, effect.map_or(Why::NotMeasured, Why::Isolation)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures all places in each visit.
+    fn visit<P: Probe>(
+        &self,
+        ground: &Ground,
+        places: &BTreeSet<Place>,
+        probe: &mut P,
+        counts: &mut Measurements,
+    ) -> Result<BTreeMap<Place, Visited>, P::Error> {
+        let of = |&place: &Place| {
+            (place, Visited { experiment: self.experiment(ground, place), given: Vec::new() })
+        };
+        let mut visited: BTreeMap<Place, Visited> = places.iter().map(of).collect();
+        let level_pairs = ground.level_pairs();
+        let mut series: Vec<Steps> = visited.values().map(|one| one.experiment.steps()).collect();
+        if series.iter().all(Vec::is_empty) {
+            return Ok(visited);
+        }
+        series.push(level_pairs.clone());
+        let hosts: BTreeSet<usize> = series.iter().flatten().flatten().copied().collect();
+        let hosts: Vec<usize> = hosts.into_iter().collect();
+        let at_once = (self.hosts.count / HOSTS_PER_PAIR).max(1);
+        for visit in 0..VISITS {
+            probe.visit(&hosts)?;
+            let mut given = lanes::run(probe, &series, at_once, Purpose::Confirmation { visit }, counts)?;
+            let levels = levels(self.models, &level_pairs, &given.pop().unwrap_or_default());
+            for (one, given) in visited.values_mut().zip(given) {
+                one.given.push((given, levels.clone()));
+            }
+        }
+        Ok(visited)
+    }
+
+    fn experiment(&self, ground: &Ground, place: Place) -> Experiment {
+        let partners = |of: &[usize], most: usize| ground.partners(of, most, |_| false);
+        match place {
+            Place::Host(host) => Experiment::host(host, &partners(&[host], PARTNERS_OF_HOST)),
+            Place::Pair { a, b } => Experiment::pair([a, b], &partners(&[a, b], PARTNERS_OF_PAIR)),
+            Place::Group { grouping, group } => {
+                let groups = &self.hosts.groupings[grouping].of;
+                let members = spread(self.hosts.groupings[grouping].members(group), MEMBERS);
+                let part = |host: usize| {
+                    let is_member = |partner: usize| groups[partner] == Some(group);
+                    Part::host(host, &ground.partners(&[host], PARTNERS_OF_HOST, is_member), 1)
+                };
+                Experiment { parts: members.into_iter().map(part).collect() }
+            }
+            Place::Between { grouping, a, b } => {
+                let groups = &self.hosts.groupings[grouping];
+                let firsts = spread(groups.members(a), PAIRS_BETWEEN);
+                let seconds = spread(groups.members(b), PAIRS_BETWEEN);
+                let most = firsts.len().max(seconds.len());
+                let pairs =
+                    (0..most).map(|index| [firsts[index % firsts.len()], seconds[index % seconds.len()]]);
+                let part = |pair: [usize; 2]| {
+                    let is_of_either = |host: usize| [Some(a), Some(b)].contains(&groups.of[host]);
+                    let partners = ground.partners(&[], PARTNERS_BETWEEN, is_of_either);
+                    Part::pair(pair, &partners, 1)
+                };
+                Experiment { parts: pairs.map(part).collect() }
+            }
+            Place::Fleet => {
+                let hosts = spread((0..self.hosts.count).collect(), 2 * MEMBERS);
+                let pairs = hosts.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+                Experiment { parts: pairs.map(|pair| Part::pair(pair, &[], REPETITIONS_OF_FLEET)).collect() }
+            }
+        }
+    }
+}
+
+/// At most `most` of some hosts, evenly spread.
+fn spread(hosts: Vec<usize>, most: usize) -> Vec<usize> {
+    let count = hosts.len().min(most);
+    (0..count).map(|index| hosts[index * hosts.len() / count]).collect()
+}
+
+/// The evidence of both ways. If one way is named, the other one is tested at the least deficit
+/// worth saying: it is a single question, not one of many. A host that flips is slow in some
+/// visits in both ways, so the other way must also have been slow in the screening.
+fn evidence(
+    hosts: &Hosts,
+    model: &Model,
+    against: Against,
+    claims: &[&Claim],
+    visited: &Visited,
+) -> [Option<Evidence>; 2] {
+    let of = |way: Way| {
+        if !ways(model.directed).contains(&way) {
+            return None;
+        }
+        let claim = claims.iter().find(|claim| claim.way == way);
+        let effect = |(given, levels): &(Vec<Measured>, Vec<Option<f64>>)| {
+            visited.experiment.effect(model, way, against, given, levels[model.quantity])
+        };
+        let visits: Vec<Option<f64>> = visited.given.iter().map(effect).collect();
+        let known: Vec<f64> = visits.iter().copied().flatten().collect();
+        let confirmed = if known.len() >= 2 { median(known) } else { None };
+        let bound = claim.map_or(least(model, against), |claim| claim.bound);
+        Some(Evidence {
+            screened: claim
+                .map_or_else(|| screened(hosts, model, claims[0], way), |claim| Some(claim.screened)),
+            visits,
+            confirmed,
+            bound,
+            is_named: claim.is_some() && confirmed.is_some_and(|effect| effect < bound),
+            peers: claims[0].peers,
+            partners: visited.experiment.partners(),
+        })
+    };
+    let mut found = [of(Way::Send), of(Way::Receive)];
+    if found.iter().flatten().any(|evidence| evidence.is_named) {
+        for other in found.iter_mut().flatten().filter(|evidence| !evidence.is_named) {
+            other.bound = least(model, against);
+            let was_slow = other.screened.is_some_and(|effect| effect <= other.bound * SLOW_BEFORE);
+            other.is_named = was_slow && other.confirmed.is_some_and(|effect| effect < other.bound);
+        }
+    }
+    found
+}
+
+fn least(model: &Model, against: Against) -> f64 {
+    match against {
+        Against::Others => -model.level.least,
+        Against::Floor => 0.0,
+    }
+}
+
+/// The effect in the screening of a way that was not suspect.
+fn screened(hosts: &Hosts, model: &Model, claim: &Claim, way: Way) -> Option<f64> {
+    match (claim.against, claim.place) {
+        (Against::Others, Place::Host(host)) => Some(model.effect(host, way)),
+        (Against::Others, Place::Group { grouping, group }) => {
+            let members = hosts.groupings[grouping].members(group);
+            median(members.into_iter().map(|host| model.effect(host, way)))
+        }
+        (Against::Others, Place::Pair { a, b }) if way == Way::Send => model.residual(a, b),
+        (Against::Others, Place::Pair { a, b }) => model.residual(b, a),
+        _ => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! The procedure, from the first round to the verdict.
+
+use std::collections::BTreeSet;
+
+use super::claim::{Claim, ways};
+use super::claims;
+use super::confirm::{Case, Outcome};
+use super::examined::{
+    Against, Cleared, Culprit, Examined, Measurements, Place, Reason, Undecided, Verdict, Way, Why,
+};
+use super::hosts::Hosts;
+use super::load;
+use super::model::Model;
+use super::options::Options;
+use super::probe::Probe;
+use super::screening::Screening;
+
+/// The most suspect pairs that are looked at again, as a multiple of the number of hosts.
+const PAIRS_PER_HOST: usize = 4;
+
+/// Measures a fleet and says who is to blame.
+///
+/// # Errors
+///
+/// Only those of the probe.
+pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Examined, P::Error> {
+    let mut counts = Measurements::default();
+    let screening = Screening::run(hosts, options, probe, &mut counts)?;
+    counts.passes = screening.passes;
+    let models = 0..options.quantities.len();
+    let models: Vec<Model> = models.map(|index| Model::of(index, hosts.count, options, &screening)).collect();
+    let mut undecided = Vec::new();
+    let mut claims = Vec::new();
+    for model in &models {
+        undecided.extend(unjudged(model));
+        let (found, broken) = claims::of(hosts, model);
+        claims.extend(found);
+        let place = |host| Undecided {
+            quantity: Some(model.quantity),
+            place: Some(Place::Host(host)),
+            reason: Reason::HalfOfItsPairs,
+        };
+        undecided.extend(broken.into_iter().map(place));
+    }
+    let mut too_many = Vec::new();
+    let claims = limited(claims, PAIRS_PER_HOST * hosts.count, &mut too_many);
+    let case = Case { hosts, models: &models };
+    let mut outcome = case.settle(claims, probe, &mut counts)?;
+    outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
+    undecided.extend(two_of_four(&models, &mut outcome));
+    undecided.extend(outcome.cleared.iter().filter(|(_, why)| *why == Why::NotMeasured).map(|(claim, _)| {
+        Undecided { quantity: Some(claim.quantity), place: Some(claim.place), reason: Reason::NotConfirmable }
+    }));
+    let congestion = load::look(hosts, options, &models, &outcome.cleared, probe, &mut counts)?;
+    let Outcome { mut culprits, cleared } = outcome;
+    culprits.sort_by(|a, b| b.deficit().total_cmp(&a.deficit()));
+    let verdict = match (culprits.is_empty(), undecided.is_empty()) {
+        (false, _) => Verdict::Culprits,
+        (true, false) => Verdict::Undecided,
+        (true, true) => Verdict::Healthy,
+    };
+    let names = options.quantities.iter().map(|quantity| quantity.name.as_str());
+    Ok(Examined {
+        verdict,
+        culprits,
+        congestion,
+        cleared: cleared.into_iter().map(|(claim, why)| shown(claim, why)).collect(),
+        undecided,
+        quantities: models.into_iter().zip(names).map(|(model, name)| model.judged(name)).collect(),
+        measurements: counts,
+    })
+}
+
+/// Why a quantity, or some of its hosts, cannot be judged.
+fn unjudged(model: &Model) -> Vec<Undecided> {
+    let of = |place, reason| Undecided { quantity: Some(model.quantity), place, reason };
+    match model.scales {
+        // The schedule was chosen to check an expectation.
+        Err(Reason::Schedule) if model.floor.is_some() => Vec::new(),
+        Err(reason) => vec![of(None, reason)],
+        Ok(_) => {
+            let is_unknown =
+                |host: &usize| ways(model.directed).iter().any(|&way| model.host_bound(*host, way).is_none());
+            let hosts = (0..model.count).filter(is_unknown);
+            hosts.map(|host| of(Some(Place::Host(host)), Reason::HostWithoutCells)).collect()
+        }
+    }
+}
+
+/// All claims, but only the worst pairs.
+fn limited(claims: Vec<Claim>, most: usize, too_many: &mut Vec<Claim>) -> Vec<Claim> {
+    let is_pair = |claim: &Claim| matches!(claim.place, Place::Pair { .. });
+    let (mut pairs, mut others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(is_pair);
+    pairs.sort_by(|a, b| b.severity().total_cmp(&a.severity()));
+    too_many.extend(pairs.split_off(most.min(pairs.len())));
+    others.extend(pairs);
+    others
+}
+
+/// Takes back what is named in a quantity of four hosts with two culprits.
+fn two_of_four(models: &[Model], outcome: &mut Outcome) -> Vec<Undecided> {
+    let mut undecided = Vec::new();
+    for model in models {
+        let measured = (0..model.count).filter(|&host| model.cells_of(host, Way::Send) > 0).count();
+        let is_own =
+            |culprit: &Culprit| culprit.quantity == model.quantity && culprit.against == Against::Others;
+        let places: BTreeSet<Place> =
+            outcome.culprits.iter().filter(|culprit| is_own(culprit)).map(|culprit| culprit.place).collect();
+        if measured <= 4 && places.len() >= 2 {
+            outcome.culprits.retain(|culprit| !is_own(culprit));
+            let quantity = Some(model.quantity);
+            undecided.extend(places.into_iter().map(|place| Undecided {
+                quantity,
+                place: Some(place),
+                reason: Reason::TwoOfFour,
+            }));
+        }
+    }
+    undecided
+}
+
+fn shown(claim: Claim, why: Why) -> Cleared {
+    let Claim { quantity, place, way, against, screened, .. } = claim;
+    Cleared { quantity, place, way, against, screened, why }
+}

@@ -1,0 +1,152 @@
+//! Congestion: what is slow while a round's pairs are measured together, again and again, and not
+//! in isolation.
+
+use std::collections::BTreeSet;
+
+use super::claim::Claim;
+use super::examined::{Against, Congestion, Measurements, Place, Way, Why};
+use super::hosts::Hosts;
+use super::model::Model;
+use super::options::Options;
+use super::probe::{Measured, Probe, Purpose, Round};
+use super::robust::median;
+
+/// The most rounds that are measured again, the most for one suspect, and how often each is.
+const ROUNDS: usize = 8;
+const ROUNDS_OF_ONE: usize = 3;
+const REPETITIONS: usize = 3;
+/// A round of fewer pairs is not under load, and has no median of its own.
+const PAIRS: usize = 4;
+
+/// A measured pair of a round under load.
+struct Again {
+    pair: [usize; 2],
+    measured: Measured,
+    /// What the whole round had in common, of each quantity.
+    common: Vec<f64>,
+}
+
+/// Measures rounds again in which cleared suspects were beyond their threshold.
+pub(super) fn look<P: Probe>(
+    hosts: &Hosts,
+    options: &Options,
+    models: &[Model],
+    cleared: &[(Claim, Why)],
+    probe: &mut P,
+    counts: &mut Measurements,
+) -> Result<Vec<Congestion>, P::Error> {
+    let is_slow = |claim: &Claim| claim.against == Against::Others && claim.screened < claim.bound;
+    let is_measured = |why: &Why| matches!(why, Why::Again(_) | Why::Isolation(_));
+    let mut suspects: Vec<&(Claim, Why)> =
+        cleared.iter().filter(|(claim, why)| is_slow(claim) && is_measured(why)).collect();
+    suspects.sort_by(|a, b| b.0.severity().total_cmp(&a.0.severity()));
+    let mut rounds = BTreeSet::new();
+    let mut chosen = Vec::new();
+    for (claim, why) in suspects {
+        let mut wanted = rounds.clone();
+        wanted.extend(rounds_of(hosts, &models[claim.quantity], claim.place));
+        if wanted.len() <= ROUNDS {
+            rounds = wanted;
+            chosen.push((claim, why));
+        }
+    }
+    let again = measure(hosts, options, models, &rounds, probe, counts)?;
+    let found = chosen.into_iter().filter_map(|(claim, why)| {
+        let effect = effect(hosts, &models[claim.quantity], claim, &again)?;
+        let isolated = if let Why::Isolation(effect) = why { Some(*effect) } else { None };
+        let Claim { quantity, place, way, screened, .. } = *claim;
+        (effect < claim.bound).then_some(Congestion {
+            quantity,
+            place,
+            way,
+            screened,
+            again: effect,
+            isolated,
+        })
+    });
+    Ok(found.collect())
+}
+
+fn measure<P: Probe>(
+    hosts: &Hosts,
+    options: &Options,
+    models: &[Model],
+    rounds: &BTreeSet<u32>,
+    probe: &mut P,
+    counts: &mut Measurements,
+) -> Result<Vec<Again>, P::Error> {
+    let mut again = Vec::new();
+    for &round in rounds {
+        let mut schedule = options.schedule.rounds(hosts, &options.amounts, options.seed);
+        let Some(pairs) = schedule.nth(round as usize).filter(|pairs| pairs.len() >= PAIRS) else { continue };
+        for _ in 0..REPETITIONS {
+            let asked = Round { purpose: Purpose::UnderLoad { round: round as usize }, pairs: pairs.clone() };
+            let measured = probe.round(&asked)?;
+            counts.under_load += pairs.len();
+            let common = |model: &Model| {
+                let pairs = pairs.iter().zip(&measured);
+                median(pairs.flat_map(|(&pair, measured)| both(model, pair, measured))).unwrap_or(0.0)
+            };
+            let common: Vec<f64> = models.iter().map(common).collect();
+            again.extend(pairs.iter().zip(measured).map(|(&pair, measured)| Again {
+                pair,
+                measured,
+                common: common.clone(),
+            }));
+        }
+    }
+    Ok(again)
+}
+
+/// A pair's deviations from the model, in both directions.
+fn both<'a>(model: &'a Model, [a, b]: [usize; 2], measured: &'a Measured) -> impl Iterator<Item = f64> + 'a {
+    [(a, b), (b, a)].into_iter().filter_map(move |(from, to)| {
+        Some(model.value([a, b], measured, from)? - model.fit.expected(from as u32, to as u32))
+    })
+}
+
+/// The rounds that a place's cells come from, at most some of them.
+fn rounds_of(hosts: &Hosts, model: &Model, place: Place) -> BTreeSet<u32> {
+    let cells = model.table.fitted.iter().zip(&model.table.rounds);
+    let own = cells.filter(|(cell, _)| is_of(hosts, place, cell.from as usize, cell.to as usize).is_some());
+    let rounds: BTreeSet<u32> = own.map(|(_, &round)| round).collect();
+    rounds.into_iter().take(ROUNDS_OF_ONE).collect()
+}
+
+/// The way of a cell as its place sees it; `None` if it is not one of the place's cells.
+fn is_of(hosts: &Hosts, place: Place, from: usize, to: usize) -> Option<Way> {
+    let group = |grouping: usize, host: usize| hosts.groupings[grouping].of[host];
+    let ends = match place {
+        Place::Fleet => [true, false],
+        Place::Host(host) => [host == from, host == to],
+        Place::Pair { a, b } => [(a, b) == (from, to), (b, a) == (from, to)],
+        Place::Group { grouping, group: one } => [from, to].map(|host| group(grouping, host) == Some(one)),
+        Place::Between { grouping, a, b } => {
+            let groups = (group(grouping, from), group(grouping, to));
+            [groups == (Some(a), Some(b)), groups == (Some(b), Some(a))]
+        }
+    };
+    match ends {
+        [true, false] => Some(Way::Send),
+        [false, true] => Some(Way::Receive),
+        _ => None,
+    }
+}
+
+/// The effect of a claim in the rounds that were measured again.
+fn effect(hosts: &Hosts, model: &Model, claim: &Claim, again: &[Again]) -> Option<f64> {
+    let effects = again.iter().flat_map(|one| {
+        let [a, b] = one.pair;
+        [(a, b), (b, a)].into_iter().filter_map(move |(from, to)| {
+            (is_of(hosts, claim.place, from, to)? == claim.way).then_some(())?;
+            let own = match claim.place {
+                Place::Host(_) | Place::Group { .. } if claim.way == Way::Send => model.fit.send[from],
+                Place::Host(_) | Place::Group { .. } => model.fit.receive[to],
+                _ => 0.0,
+            };
+            let value = model.value(one.pair, &one.measured, from)?;
+            Some(value - model.fit.expected(from as u32, to as u32) - one.common[model.quantity] + own)
+        })
+    });
+    median(effects)
+}

@@ -1,0 +1,145 @@
+//! One quantity after the screening: its cells, its effects and its thresholds.
+
+use super::baseline::Baseline;
+use super::cells::Cell;
+use super::examined::{Effects, Judged, Reason, Way};
+use super::fit::Fit;
+use super::options::{Level, Options};
+use super::probe::Measured;
+use super::robust::median;
+use super::scales::{Known, Scales};
+use super::screening::{Screening, Table, directed};
+
+/// A quantity with its model.
+pub(super) struct Model {
+    /// The index of the quantity.
+    pub(super) quantity: usize,
+    /// Whether a pair has two values.
+    pub(super) directed: bool,
+    /// The stated expectation.
+    pub(super) floor: Option<f64>,
+    /// The number of hosts.
+    pub(super) count: usize,
+    pub(super) table: Table,
+    pub(super) fit: Fit,
+    /// The scales, or why nothing can be decided.
+    pub(super) scales: Result<Scales, Reason>,
+    pub(super) level: Level,
+    baseline: Option<Baseline>,
+}
+
+impl Model {
+    /// The model of one quantity.
+    pub(super) fn of(index: usize, count: usize, options: &Options, screening: &Screening) -> Self {
+        let quantity = &options.quantities[index];
+        let baseline = quantity.baseline.as_ref().map(|cells| Baseline::of(count, cells, quantity.directed));
+        let table = screening.table(index, quantity.directed, baseline.as_ref());
+        let fit = match quantity.directed {
+            true => Fit::of(count, &table.fitted),
+            false => Fit::symmetric(count, &table.fitted),
+        };
+        let known = Known {
+            directed: quantity.directed,
+            passes: screening.passes,
+            differences: &table.differences,
+            has_baseline: baseline.is_some(),
+        };
+        let level = options.level(quantity);
+        let scales = match options.schedule.no_blame {
+            Some(_) => Err(Reason::Schedule),
+            None => Scales::of(&fit, known, level),
+        };
+        let floor = quantity.floor;
+        Self {
+            quantity: index,
+            directed: quantity.directed,
+            floor,
+            count,
+            table,
+            fit,
+            scales,
+            level,
+            baseline,
+        }
+    }
+
+    /// What a measurement of a pair gave from one of its hosts to the other.
+    pub(super) fn raw(&self, pair: [usize; 2], measured: &Measured, from: usize) -> Option<f64> {
+        directed(*measured.get(self.quantity)?, self.directed, from == pair[1])
+    }
+
+    /// The same without the baseline.
+    pub(super) fn value(&self, pair: [usize; 2], measured: &Measured, from: usize) -> Option<f64> {
+        let to = if from == pair[0] { pair[1] } else { pair[0] };
+        let was = self.baseline.as_ref().map_or(Some(0.0), |baseline| baseline.value(from, to));
+        Some(self.raw(pair, measured, from)? - was?)
+    }
+
+    /// The effect of a host.
+    pub(super) fn effect(&self, host: usize, way: Way) -> f64 {
+        match way {
+            Way::Send => self.fit.send[host],
+            Way::Receive => self.fit.receive[host],
+        }
+    }
+
+    /// The number of a host's cells.
+    pub(super) fn cells_of(&self, host: usize, way: Way) -> usize {
+        match way {
+            Way::Send => self.fit.sent[host],
+            Way::Receive => self.fit.received[host],
+        }
+    }
+
+    /// The effect below which a host is named; `None` if that cannot be decided.
+    pub(super) fn host_bound(&self, host: usize, way: Way) -> Option<f64> {
+        let scales = self.scales.ok()?;
+        let cells = self.cells_of(host, way);
+        (2 * cells > scales.cells).then(|| -scales.host(cells))
+    }
+
+    /// The effect below which a pair is named; `None` if that cannot be decided.
+    pub(super) fn pair_bound(&self) -> Option<f64> {
+        self.scales.ok().map(|scales| -scales.pair())
+    }
+
+    /// The residual of a cell; `None` if it was not measured.
+    pub(super) fn residual(&self, from: usize, to: usize) -> Option<f64> {
+        let key = (from as u32, to as u32);
+        let found = self.table.fitted.binary_search_by_key(&key, |cell| (cell.from, cell.to));
+        found.ok().map(|index| self.fit.residuals[index])
+    }
+
+    /// How far a host is from the others: the larger of its effects, in units of the threshold.
+    pub(super) fn distance(&self, host: usize) -> f64 {
+        let unit = self.scales.map_or(self.level.least, |scales| scales.host(scales.cells));
+        self.fit.send[host].abs().max(self.fit.receive[host].abs()) / unit
+    }
+
+    /// The median of the measured values of each host.
+    pub(super) fn medians(&self, way: Way) -> Vec<Option<f64>> {
+        let mut values = vec![Vec::new(); self.count];
+        for (cell, &value) in self.table.fitted.iter().zip(&self.table.raw) {
+            let host = if way == Way::Send { cell.from } else { cell.to };
+            values[host as usize].push(value);
+        }
+        values.into_iter().map(median).collect()
+    }
+
+    /// What a report needs.
+    pub(super) fn judged(self, name: &str) -> Judged {
+        let values =
+            self.table.fitted.iter().zip(&self.table.raw).map(|(cell, &value)| Cell { value, ..*cell });
+        let cells = values.filter(|cell| self.directed || cell.from < cell.to).collect();
+        let known = |effects: Vec<f64>, cells: &[usize]| {
+            effects.into_iter().zip(cells).map(|(effect, &cells)| (cells > 0).then_some(effect)).collect()
+        };
+        let effects = (!self.table.fitted.is_empty()).then(|| Effects {
+            level: self.fit.level,
+            send: known(self.fit.send, &self.fit.sent),
+            receive: known(self.fit.receive, &self.fit.received),
+        });
+        let thresholds = self.scales.ok().map(|scales| scales.thresholds());
+        Judged { name: name.to_owned(), directed: self.directed, cells, effects, thresholds }
+    }
+}

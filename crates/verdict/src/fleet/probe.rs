@@ -1,0 +1,88 @@
+//! What the procedure asks for: rounds of measurements, and visits.
+
+/// What asks for measurements: the program, or a simulation.
+///
+/// The calls are a deterministic function of earlier answers. A program that keeps its answers can
+/// therefore give them again after it was killed, in the same order, and goes on where it stopped.
+pub trait Probe {
+    /// Why no further measurement is possible. One host that fails is no error: its readings are
+    /// `None`.
+    type Error;
+
+    /// Measures the pairs of a round at the same time. Returns what each pair gave, in the order of
+    /// [`Round::pairs`], each with a reading for each quantity, in the order of
+    /// [`Options::quantities`](super::Options::quantities).
+    fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Self::Error>;
+
+    /// Begins a visit: starts the agents of these hosts again and pins them anew before the next
+    /// round. A placement that made a host suspect would otherwise confirm the suspicion.
+    fn visit(&mut self, hosts: &[usize]) -> Result<(), Self::Error>;
+
+    /// Whether time is left for another round of the screening. The procedure asks before each
+    /// round but the first, and never during a confirmation.
+    fn goes_on(&mut self) -> bool {
+        true
+    }
+}
+
+/// Pairs that are measured at the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// What the measurements are for.
+    pub purpose: Purpose,
+    /// The pairs. No host is in two of them, except in rounds of the schedules `one-to-all` and
+    /// `all-to-one`, whose pairs share one host.
+    pub pairs: Vec<[usize; 2]>,
+}
+
+/// What a round is for. All numbers start at 0.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// A round of the schedule.
+    Screening {
+        /// Which pass over the schedule.
+        pass: usize,
+        /// Which round of the pass.
+        round: usize,
+    },
+    /// A second look at suspect pairs.
+    Again {
+        /// Which repetition.
+        repetition: usize,
+    },
+    /// Measurements in isolation that confirm or clear suspects.
+    Confirmation {
+        /// Which visit.
+        visit: usize,
+    },
+    /// The same pairs at once as in a round of the screening, to tell congestion from noise.
+    UnderLoad {
+        /// The round of the schedule that is repeated.
+        round: usize,
+    },
+}
+
+/// What one pair gave: a reading for each quantity.
+pub type Measured = Vec<Reading>;
+
+/// The values of one quantity of a pair `[a, b]`: natural logarithms, larger is better, so ln of a
+/// throughput or -ln of a latency. `None` (or a value that is not finite) was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// From a to b. Of a quantity without direction, its value.
+    pub there: Option<f64>,
+    /// From b to a. Not read for a quantity without direction.
+    pub back: Option<f64>,
+}
+
+impl Reading {
+    /// Both directions of a quantity.
+    pub fn directed(there: f64, back: f64) -> Self {
+        Self { there: Some(there), back: Some(back) }
+    }
+
+    /// The value of a quantity without direction.
+    pub fn symmetric(value: f64) -> Self {
+        Self { there: Some(value), back: None }
+    }
+}

@@ -1,0 +1,146 @@
+//! Thresholds: from which deficit on a host and a pair stand out among all of a fleet.
+
+use super::examined::{Reason, Thresholds};
+use super::fit::Fit;
+use super::options::Level;
+use super::robust::{median, normal_quantile, scale, winsorised_rms};
+
+/// From this number of hosts on, residuals tell how much a cell varies; below, differences between
+/// passes do.
+const HOSTS_FOR_RESIDUALS: usize = 16;
+/// From this number of hosts on, their effects tell how much healthy hosts differ.
+const HOSTS_FOR_EFFECTS: usize = 64;
+/// The least hosts with cells, and the least cells of a host, for a model.
+pub(super) const LEAST: usize = 4;
+/// The least scale of a cell of few hosts: differences of a handful of cells can be 0 by chance.
+const LEAST_SCALE: f64 = 0.005;
+/// The standard error of a median is that of a mean, times this (sqrt(pi / 2)); the square is the
+/// variance that the centre of the other effects adds.
+const MEDIAN: f64 = 1.2533;
+const MEDIAN_SQUARED: f64 = 1.57;
+/// Nothing is decided where only a larger deficit than this could be seen: half, as a logarithm.
+const TOO_NOISY: f64 = std::f64::consts::LN_2;
+
+/// The scales of one quantity, from which the thresholds follow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scales {
+    level: Level,
+    hosts: usize,
+    host_z: f64,
+    pair_z: f64,
+    /// The scale of a cell.
+    pub(super) cell: f64,
+    /// The scale of hosts' effects, with the correction for their number.
+    spread: f64,
+    /// The median number of cells of a host in one direction.
+    pub(super) cells: usize,
+}
+
+/// What is known of a quantity besides its fit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    /// Whether each pair has two values.
+    pub(super) directed: bool,
+    /// Complete passes.
+    pub(super) passes: usize,
+    /// Differences between passes of one cell.
+    pub(super) differences: &'a [f64],
+    /// Whether the cells are differences from another examination, which varies as much.
+    pub(super) has_baseline: bool,
+}
+
+impl Scales {
+    /// The scales of a fit.
+    ///
+    /// # Errors
+    ///
+    /// The reason why nothing can be decided.
+    pub(super) fn of(fit: &Fit, known: Known<'_>, level: Level) -> Result<Self, Reason> {
+        let sent: Vec<usize> = fit.sent.iter().copied().filter(|&cells| cells > 0).collect();
+        let hosts = sent.len().max(fit.received.iter().filter(|&&cells| cells > 0).count());
+        if hosts < LEAST {
+            return Err(Reason::TooFewHosts);
+        }
+        let cells = median(sent.iter().map(|&cells| cells as f64)).unwrap_or(0.0) as usize;
+        if cells < LEAST.min(hosts - 1) {
+            return Err(Reason::TooFewCells(cells));
+        }
+        if hosts < HOSTS_FOR_RESIDUALS && known.passes < 2 {
+            return Err(Reason::OnePass);
+        }
+        let cell =
+            if hosts < HOSTS_FOR_RESIDUALS { of_passes(known) } else { of_residuals(fit, cells, hosts) };
+        let ways = if known.directed { 2.0 } else { 1.0 };
+        let pairs = fit.residuals.len() as f64 * ways / 2.0;
+        let spread = effects(&fit.send, &fit.sent).max(effects(&fit.receive, &fit.received));
+        let scales = Self {
+            level,
+            hosts,
+            // Half of the level is for hosts, half for pairs.
+            host_z: normal_quantile(1.0 - level.alpha / (2.0 * ways * hosts as f64)),
+            pair_z: normal_quantile(1.0 - level.alpha / (2.0 * pairs)),
+            cell,
+            spread: spread * (1.0 + 1.5 / (hosts as f64).sqrt()),
+            cells,
+        };
+        if scales.host(cells) > TOO_NOISY { Err(Reason::TooNoisy) } else { Ok(scales) }
+    }
+
+    /// The threshold of a host with this number of cells.
+    pub(super) fn host(&self, cells: usize) -> f64 {
+        self.level.least.max(self.host_z * self.host_scale(cells))
+    }
+
+    /// The threshold of a pair.
+    pub(super) fn pair(&self) -> f64 {
+        let others = (self.cells - 1) as f64;
+        let factor = (1.0 + 2.0 * MEDIAN_SQUARED / others + MEDIAN_SQUARED / others.powi(2)).sqrt();
+        self.level.least.max(self.pair_z * self.cell * factor)
+    }
+
+    /// What a report prints.
+    pub(super) fn thresholds(&self) -> Thresholds {
+        Thresholds {
+            host: self.host(self.cells),
+            pair: self.pair(),
+            cell_scale: self.cell,
+            host_scale: self.host_scale(self.cells),
+            cells: self.cells,
+        }
+    }
+
+    fn host_scale(&self, cells: usize) -> f64 {
+        let cells = cells.max(1) as f64;
+        let centre = 1.0 + MEDIAN_SQUARED / cells;
+        let error = MEDIAN * self.cell * (centre / cells).sqrt();
+        let natural = self.level.tolerance.powi(2);
+        let assumed = (natural * centre + error.powi(2)).sqrt();
+        match self.hosts {
+            ..HOSTS_FOR_RESIDUALS => assumed,
+            HOSTS_FOR_RESIDUALS..HOSTS_FOR_EFFECTS => assumed.max(self.spread),
+            HOSTS_FOR_EFFECTS.. => self.spread.max(error).max(self.level.tolerance / 2.0),
+        }
+    }
+}
+
+/// The scale of the middle (or better) of a cell's passes, from their differences.
+fn of_passes(known: Known<'_>) -> f64 {
+    let single =
+        scale(known.differences.iter().copied()).max(winsorised_rms(known.differences)) / 2f64.sqrt();
+    // The scale of the middle of three, and of the better of two, against that of one.
+    let kept = if known.passes > 2 { 0.75 } else { 0.83 };
+    let scale = LEAST_SCALE.hypot(kept * single);
+    if known.has_baseline { scale * 2f64.sqrt() } else { scale }
+}
+
+/// The scale of a cell from the residuals. The fit takes two numbers from each host's cells.
+fn of_residuals(fit: &Fit, cells: usize, hosts: usize) -> f64 {
+    let is_sparse = cells + 1 < hosts;
+    let lost = if is_sparse { 1.0 - 1.0 / cells as f64 } else { 1.0 };
+    scale(fit.residuals.iter().copied()) / lost
+}
+
+/// The scale of the effects of hosts with cells.
+fn effects(effects: &[f64], cells: &[usize]) -> f64 {
+    scale(effects.iter().zip(cells).filter(|(_, cells)| **cells > 0).map(|(&effect, _)| effect))
+}

@@ -1,0 +1,123 @@
+//! Which pairs are measured at the same time: a registry with a row for each schedule.
+//!
+//! # Invariants
+//!
+//! - The pairs of a round are disjoint, except those of a fan, which share one host.
+//! - Any prefix of the rounds of a pass covers every host: of an odd number, one host rests.
+//! - An iterator over rounds holds one round, not the square of the number of hosts.
+
+mod circle;
+mod fan;
+mod matching;
+#[cfg(test)]
+mod tests;
+
+use super::Hosts;
+
+/// Pairs that are measured at the same time.
+pub type Pairs = Vec<[usize; 2]>;
+
+/// The rounds of a pass.
+pub type Rounds<'a> = Box<dyn Iterator<Item = Pairs> + 'a>;
+
+/// A schedule.
+#[derive(Debug)]
+pub struct Schedule {
+    /// The word for it.
+    pub name: &'static str,
+    /// What it does, for help.
+    pub help: &'static str,
+    /// How often it is measured unless stated.
+    pub passes: usize,
+    /// Why no culprit can be named from it; `None` if it can.
+    pub no_blame: Option<&'static str>,
+    rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
+}
+
+/// How much of a schedule is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Amounts {
+    /// The rounds of schedules that draw pairs: `random`, and `bisection` of each kind.
+    pub rounds: usize,
+    /// The most pairs at the same time; `None`: as many as the schedule has.
+    pub parallel: Option<usize>,
+    /// The host at the centre of a fan.
+    pub root: usize,
+}
+
+impl Default for Amounts {
+    /// 16 rounds suffice to find hosts.
+    fn default() -> Self {
+        Self { rounds: 16, parallel: None, root: 0 }
+    }
+}
+
+/// All schedules; the first one is the default.
+pub static SCHEDULES: [Schedule; 7] = [
+    Schedule {
+        name: "all-pairs",
+        help: "every pair, as rounds in which each host has one partner",
+        passes: 3,
+        no_blame: None,
+        rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count)),
+    },
+    Schedule {
+        name: "isolated",
+        help: "every pair, one at a time",
+        passes: 3,
+        no_blame: None,
+        rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count).flatten().map(|pair| vec![pair])),
+    },
+    Schedule {
+        name: "ring",
+        help: "each host with the next, as two rounds (three for an odd number of hosts)",
+        passes: 3,
+        no_blame: Some("each host has only two partners, so a slow host and a slow partner look alike"),
+        rounds: |hosts, _, _| Box::new(circle::ring(hosts.count)),
+    },
+    Schedule {
+        name: "random",
+        help: "random partners in each round, spread evenly over pairs of groups",
+        passes: 1,
+        no_blame: None,
+        rounds: matching::random,
+    },
+    Schedule {
+        name: "bisection",
+        help: "rounds across groups, then rounds within groups; without groups, the two halves of the list",
+        passes: 1,
+        no_blame: Some("it compares paths across groups with paths within groups, not hosts"),
+        rounds: matching::bisection,
+    },
+    Schedule {
+        name: "one-to-all",
+        help: "one host sends to all others at once",
+        passes: 3,
+        no_blame: Some("every pair has the same sender"),
+        rounds: |hosts, amounts, _| fan::out(hosts.count, amounts.root),
+    },
+    Schedule {
+        name: "all-to-one",
+        help: "all others send to one host at once",
+        passes: 3,
+        no_blame: Some("every pair has the same receiver"),
+        rounds: |hosts, amounts, _| fan::into(hosts.count, amounts.root),
+    },
+];
+
+impl Schedule {
+    /// The schedule of a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        SCHEDULES.iter().find(|schedule| schedule.name == name)
+    }
+
+    /// The rounds of one pass. A limit on pairs at the same time splits rounds.
+    pub fn rounds<'a>(&self, hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
+        let rounds = (self.rounds)(hosts, amounts, seed);
+        let Some(most) = amounts.parallel else { return rounds };
+        Box::new(rounds.flat_map(move |round| {
+            let parts: Vec<Pairs> = round.chunks(most.max(1)).map(<[_]>::to_vec).collect();
+            parts
+        }))
+    }
+}

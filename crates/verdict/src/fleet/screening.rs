@@ -1,0 +1,160 @@
+//! The rounds of a schedule, and the cells that they give.
+
+use super::baseline::Baseline;
+use super::cells::Cell;
+use super::examined::Measurements;
+use super::hosts::Hosts;
+use super::options::{Options, Quantity};
+use super::probe::{Measured, Probe, Purpose, Reading, Round};
+use super::robust::{median, median_of};
+
+/// A round with fewer cells has no median of its own.
+const CELLS_OF_ROUND: usize = 8;
+
+/// All values of the screening.
+pub(super) struct Screening {
+    /// The values of each quantity.
+    values: Vec<Vec<Value>>,
+    /// Complete passes.
+    pub(super) passes: usize,
+}
+
+/// One value in one direction.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    from: u32,
+    to: u32,
+    pass: u32,
+    round: u32,
+    value: f64,
+}
+
+/// The cells of one quantity, sorted by sender and receiver, in both directions of every pair.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// Without what the rounds and the baseline explain: what is fitted.
+    pub(super) fitted: Vec<Cell>,
+    /// As measured.
+    pub(super) raw: Vec<f64>,
+    /// The first round of each cell.
+    pub(super) rounds: Vec<u32>,
+    /// Differences between passes of one cell.
+    pub(super) differences: Vec<f64>,
+}
+
+impl Screening {
+    /// Measures the passes over the schedule, as far as time allows.
+    pub(super) fn run<P: Probe>(
+        hosts: &Hosts,
+        options: &Options,
+        probe: &mut P,
+        counts: &mut Measurements,
+    ) -> Result<Self, P::Error> {
+        let mut screening = Self { values: vec![Vec::new(); options.quantities.len()], passes: 0 };
+        for pass in 0..options.passes() {
+            for (round, pairs) in options.schedule.rounds(hosts, &options.amounts, options.seed).enumerate() {
+                if counts.rounds > 0 && !probe.goes_on() {
+                    counts.is_cut = true;
+                    return Ok(screening);
+                }
+                let asked = Round { purpose: Purpose::Screening { pass, round }, pairs };
+                let measured = probe.round(&asked)?;
+                counts.rounds += 1;
+                counts.screening += asked.pairs.len();
+                for (pair, measured) in asked.pairs.iter().zip(&measured) {
+                    screening.add(&options.quantities, *pair, measured, [pass as u32, round as u32]);
+                }
+            }
+            screening.passes += 1;
+        }
+        Ok(screening)
+    }
+
+    fn add(
+        &mut self,
+        quantities: &[Quantity],
+        [a, b]: [usize; 2],
+        measured: &Measured,
+        [pass, round]: [u32; 2],
+    ) {
+        for ((values, quantity), reading) in self.values.iter_mut().zip(quantities).zip(measured) {
+            let mut push = |from: usize, to: usize| {
+                let value = directed(*reading, quantity.directed, from == b);
+                let place = |value| Value { from: from as u32, to: to as u32, pass, round, value };
+                values.extend(value.map(place));
+            };
+            push(a, b);
+            push(b, a);
+        }
+    }
+
+    /// The cells of a quantity.
+    pub(super) fn table(&self, index: usize, is_directed: bool, baseline: Option<&Baseline>) -> Table {
+        let mut raw = self.values[index].clone();
+        let mut centred = raw.clone();
+        if let Some(baseline) = baseline {
+            centred.retain_mut(|value| {
+                let was = baseline.value(value.from as usize, value.to as usize);
+                value.value -= was.unwrap_or(0.0);
+                was.is_some()
+            });
+        }
+        centre_rounds(&mut centred, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND });
+        let order = |value: &Value| (value.from, value.to, value.pass, value.round);
+        raw.sort_by_key(order);
+        centred.sort_by_key(order);
+        let is_better_of_two = self.passes == 2;
+        let mut table = Table::default();
+        for values in centred.chunk_by(is_of_one_cell) {
+            let value = chosen(values, is_better_of_two);
+            table.fitted.push(Cell { from: values[0].from, to: values[0].to, value });
+            table.rounds.push(values[0].round);
+            for (index, value) in values.iter().enumerate() {
+                table.differences.extend(values[..index].iter().map(|earlier| value.value - earlier.value));
+            }
+        }
+        let has_value = |value: &Value| {
+            let key = (value.from, value.to);
+            baseline.is_none() || table.fitted.binary_search_by_key(&key, |cell| (cell.from, cell.to)).is_ok()
+        };
+        let cells = raw.chunk_by(is_of_one_cell).filter(|values| has_value(&values[0]));
+        table.raw = cells.map(|values| chosen(values, is_better_of_two)).collect();
+        table
+    }
+}
+
+/// The value of a reading in one direction; `None` if it was not measured.
+pub(super) fn directed(reading: Reading, is_directed: bool, is_back: bool) -> Option<f64> {
+    let value = if is_directed && is_back { reading.back } else { reading.there };
+    value.filter(|value| value.is_finite())
+}
+
+fn is_of_one_cell(a: &Value, b: &Value) -> bool {
+    (a.from, a.to) == (b.from, b.to)
+}
+
+/// The better of two passes, else the middle: with two passes, a slow outlier is likelier than a
+/// fast one.
+fn chosen(values: &[Value], is_better_of_two: bool) -> f64 {
+    let values = values.iter().map(|value| value.value);
+    match is_better_of_two && values.len() == 2 {
+        true => values.fold(f64::NEG_INFINITY, f64::max),
+        false => median(values).unwrap_or(f64::NAN),
+    }
+}
+
+/// Replaces the median of each round of at least `least` values by that of its pass: what all pairs
+/// of a round have in common blames nobody.
+fn centre_rounds(values: &mut [Value], least: usize) {
+    values.sort_by_key(|value| (value.pass, value.round));
+    let mut scratch = Vec::new();
+    for pass in values.chunk_by_mut(|a, b| a.pass == b.pass) {
+        let middle = median(pass.iter().map(|value| value.value)).unwrap_or(0.0);
+        for round in pass.chunk_by_mut(|a, b| a.round == b.round).filter(|round| round.len() >= least) {
+            scratch.clear();
+            scratch.extend(round.iter().map(|value| value.value));
+            let shift = middle - median_of(&mut scratch).unwrap_or(middle);
+            round.iter_mut().for_each(|value| value.value += shift);
+        }
+    }
+}
