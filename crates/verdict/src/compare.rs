@@ -1,11 +1,11 @@
 //! Whether a new side differs from a base, for all points of a comparison at once.
 //!
-//! The unit is one run (or, of single sessions, one repetition). A point is compared among the units
-//! of one regime of placement ([`crate::regime`]). The points whose units are the same share one
-//! critical value ([`crate::permutation`]); sets of points with other units divide the error
+//! The unit is one run (or, of single sessions, one repetition). A point is compared among the
+//! units of one regime of placement ([`crate::regime`]). The points whose units are the same share
+//! one critical value ([`crate::permutation`]); sets of points with other units divide the error
 //! probability in proportion to their points. The interval of a point is that of its test
-//! ([`crate::ranks`], [`crate::signs`]), and never narrower than one step of the clock and than what
-//! sessions differ anyway ([`crate::session`]).
+//! ([`crate::ranks`], [`crate::signs`]), and never narrower than one step of the clock and than
+//! what sessions differ anyway ([`crate::session`]).
 
 use std::collections::BTreeMap;
 
@@ -62,8 +62,8 @@ pub struct Question {
     pub sides: [BTreeMap<u32, Cell>; 2],
     /// The least difference that the clock shows, as a logarithm; 0 where it shows any.
     pub step: f64,
-    /// The median of each session of a history, in the order of time, and that of the base's session
-    /// last; empty if the sides are not single sessions.
+    /// The median of each session of a history, in the order of time, and that of the base's
+    /// session last; empty if the sides are not single sessions.
     pub history: Vec<f64>,
 }
 
@@ -83,8 +83,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns the detectable difference: half the width of the interval. A true difference of twice
-    /// this is found with 95 % probability.
+    /// Returns the detectable difference: half the width of the interval. A true difference of
+    /// twice this is found with 95 % probability.
     #[must_use]
     pub fn detectable(&self) -> Option<f64> {
         self.interval.map(|[low, high]| (high - low) / 2.0)
@@ -234,8 +234,8 @@ impl Limits {
         [low.min(shift - least), high.max(shift + least)]
     }
 
-    /// The verdict on an interval. `all` are the units of each side, of which those of other regimes
-    /// were left out, as they will be of more units.
+    /// The verdict on an interval. `all` are the units of each side, of which those of other
+    /// regimes were left out, as they will be of more units.
     fn verdict(&self, [low, high]: [f64; 2], shift: f64, all: [usize; 2]) -> Verdict {
         if -self.margin < low && high < self.margin {
             return Verdict::Same;

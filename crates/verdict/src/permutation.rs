@@ -28,9 +28,9 @@ const ALL_MAX: usize = 10;
 /// The seed of all draws.
 const SEED: u64 = 0x7265_7065_6174;
 
-/// Returns the critical value of independent sides for all points: at most this many differences lie
-/// on one side of 0 with a probability of at most `alpha` for any of the points. `None` if this many
-/// units cannot decide this many points.
+/// Returns the critical value of independent sides for all points: at most this many differences
+/// lie on one side of 0 with a probability of at most `alpha` for any of the points. `None` if this
+/// many units cannot decide this many points.
 #[must_use]
 pub fn unpaired(points: &[Sides], alpha: f64) -> Option<usize> {
     let [base, new] = points.first()?;
@@ -117,8 +117,8 @@ fn changed_signs(points: &[Vec<f64>], alpha: f64) -> Option<usize> {
     counts.critical(alpha)
 }
 
-/// Returns the ranks of the differences' sizes, from 1, with the differences' signs. A difference of
-/// 0 gets a random sign.
+/// Returns the ranks of the differences' sizes, from 1, with the differences' signs. A difference
+/// of 0 gets a random sign.
 fn signed_ranks(differences: &[f64], random: &mut Random) -> Vec<i64> {
     let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
     let ranks = ranked(&sizes, random);
@@ -199,8 +199,8 @@ mod tests {
         assert!(together >= 25 && alone <= 14, "{together} and {alone} of 29");
     }
 
-    /// The signs of the points of a pair are opposite: whoever forgets a point's own sign permutes
-    /// another family.
+    /// The signs of the points of a pair are opposite: without a point's own sign, the permutation
+    /// is of another family.
     #[test]
     fn points_of_opposite_signs_are_one_question() {
         let one = numbers(1, 12, 0.0).remove(0);

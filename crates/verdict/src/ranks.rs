@@ -17,8 +17,8 @@ pub fn shift(differences: &[f64]) -> Option<f64> {
     middle(differences)
 }
 
-/// Returns the interval of the shift: the (k + 1)-th smallest and largest of the sorted differences.
-/// `None` if the two would cross.
+/// Returns the interval of the shift: the (k + 1)-th smallest and largest of the sorted
+/// differences. `None` if the two would cross.
 #[must_use]
 pub fn interval(differences: &[f64], k: usize) -> Option<[f64; 2]> {
     inner(differences, k)

@@ -23,9 +23,9 @@ pub fn floor(history: &[f64], tail: f64) -> Option<f64> {
 /// The probability below which an order of runs is not random.
 const ALPHA: f64 = 0.05;
 
-/// Whether the runs of two sides, in the order of time, alternate as often as in a random order: the
-/// runs test of Wald and Wolfowitz (1940) against too few stretches of one side. Sides that were
-/// measured one after the other fail it from four runs a side on.
+/// Whether the runs of two sides, in the order of time, alternate as often as in a random order:
+/// the runs test of Wald and Wolfowitz (1940) against too few stretches of one side. Sides that
+/// were measured one after the other fail it from four runs a side on.
 #[must_use]
 pub fn is_mixed(is_new: &[bool]) -> bool {
     let new = is_new.iter().filter(|new| **new).count();

@@ -1,6 +1,6 @@
-//! Differences of pairs: the signed ranks of Wilcoxon (1945), and the estimate of Hodges and Lehmann
-//! with the interval of that test from Walsh averages (Hollander, Wolfe and Chicken, Nonparametric
-//! Statistical Methods, 3rd ed., sections 3.1 to 3.3).
+//! Differences of pairs: the signed ranks of Wilcoxon (1945), and the estimate of Hodges and
+//! Lehmann with the interval of that test from Walsh averages (Hollander, Wolfe and Chicken,
+//! Nonparametric Statistical Methods, 3rd ed., sections 3.1 to 3.3).
 
 use crate::orders::{inner, largest_within, middle, sorted};
 
@@ -20,8 +20,8 @@ pub fn shift(averages: &[f64]) -> Option<f64> {
     middle(averages)
 }
 
-/// Returns the interval of the estimate: the (k + 1)-th smallest and largest of the sorted averages.
-/// `None` if the two would cross.
+/// Returns the interval of the estimate: the (k + 1)-th smallest and largest of the sorted
+/// averages. `None` if the two would cross.
 #[must_use]
 pub fn interval(averages: &[f64], k: usize) -> Option<[f64; 2]> {
     inner(averages, k)

@@ -15,9 +15,9 @@ use crate::ranks;
 pub const SEGMENT: usize = 5;
 /// The largest p-value of a change, of one quantity.
 pub const ALPHA: f64 = 0.01;
-/// Neighbouring runs resemble each other if the correlation of their ranks, times the square root of
-/// the number of runs, exceeds this. A smaller threshold costs power where runs do not; with 2, 8 %
-/// of the series of `verdicts` whose neighbours correlate by 0.4 get a false change.
+/// Neighbouring runs resemble each other if the correlation of their ranks, times the square root
+/// of the number of runs, exceeds this. A smaller threshold costs power where runs do not; with 2,
+/// 8 % of the series of `verdicts` whose neighbours correlate by 0.4 get a false change.
 const RESEMBLING: f64 = 1.0;
 /// Runs in a block, where neighbouring runs resemble each other. With 5, blocks still resemble each
 /// other (4 % false changes in the same series); with 10, too few blocks find changes.

@@ -3,7 +3,8 @@
 
 use crate::record::Histogram;
 
-/// The mean of the middle half of samples (the interquartile mean), and the step of the clock there.
+/// The mean of the middle half of samples (the interquartile mean), and the step of the clock
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MiddleMean {
     /// The mean of the samples above the lowest quarter and below the highest, in ns. Where a
@@ -64,7 +65,8 @@ mod tests {
         let of = |samples: &[u64]| MiddleMean::of(samples).unwrap();
         assert_eq!(of(&[90, 95, 95, 95, 100, 100, 105, 4000]).mean_ns, 97.5);
         assert_eq!(of(&[4000, 100, 95, 95, 105, 90, 100, 95]).step_ns, Some(5.0));
-        // The middle half of 6 samples: half of the second, the third and the fourth, half of the fifth.
+        // The middle half of 6 samples: half of the second, the third and the fourth, half of the
+        // fifth.
         assert_eq!(of(&[1, 2, 3, 4, 5, 600]).mean_ns, (1.0 + 3.0 + 4.0 + 2.5) / 3.0);
         assert_eq!(of(&[7; 5]), MiddleMean { mean_ns: 7.0, step_ns: None });
         assert_eq!(MiddleMean::of(&[]), None);

@@ -60,7 +60,7 @@ pub(super) struct Records {
     runs: Vec<(String, Source)>,
 }
 
-/// A run as the source of its samples.
+/// A run that gives its samples.
 struct Source(RunReader);
 
 impl SampleSource for Source {

@@ -9,7 +9,7 @@ use measure::text::{plain, value};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Session;
+use super::asked::Session;
 
 /// Something that differs between the sides.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]

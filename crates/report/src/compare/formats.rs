@@ -2,7 +2,7 @@
 
 use measure::text::plain;
 
-use super::Word;
+use super::comparison::Word;
 use super::sheet::{Line, Sheet};
 
 /// Characters of a point's name in the first column; longer ones get a line of their own.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::record::{Axes, Point, Status};
 use measure::text::{axes_text, plain, value};
 
+use super::asked::{Asked, Session};
 use super::differences::Difference;
-use super::{Asked, Session};
 use crate::Error;
 use crate::repeated::varies;
 

@@ -9,6 +9,8 @@
 //!   history of sessions. Otherwise it `differs`.
 //! - What was left out is listed: points without a partner, and what differs between the sides.
 
+mod asked;
+mod comparison;
 mod differences;
 pub mod formats;
 mod matching;
@@ -21,163 +23,16 @@ pub mod trend;
 mod units;
 
 use measure::presentation::Patterns;
-use measure::record::{Point, Run};
-use serde::Serialize;
 use verdict::compare::{Answer, Design, Verdict, Why, compare as answers};
 
+pub use asked::{Asked, Order, Session};
+pub use comparison::{Comparison, Row, Word};
 pub use differences::Difference;
 pub use sheet::Sheet;
 
-use crate::{Error, SampleSource};
+use crate::Error;
 use matching::{Matched, match_points};
 use number::Number;
-
-/// The record of one run.
-#[derive(Clone, Copy)]
-pub struct Session<'a> {
-    /// Its name in print: its directory.
-    pub name: &'a str,
-    /// The run.
-    pub run: &'a Run,
-    /// Its points.
-    pub points: &'a [Point],
-    /// Its raw samples.
-    pub samples: &'a dyn SampleSource,
-}
-
-impl std::fmt::Debug for Session<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// How the runs of the sides were measured.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// By turns, in pairs of random order: the n-th run of each side is a pair.
-    Turns,
-    /// Independently of each other, in a mixed order.
-    Mixed,
-    /// One side after the other.
-    Sessions,
-}
-
-/// What is compared, and how.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// The runs of the base and of the new side.
-    pub sides: [&'a [Session<'a>]; 2],
-    /// The names of the sides in print.
-    pub names: [&'a str; 2],
-    /// Earlier sessions of the base's experiments on this machine.
-    pub history: &'a [Session<'a>],
-    /// Whether the runs were measured by turns.
-    pub by_turns: bool,
-    /// Paths of the numbers; the main number of each point if empty.
-    pub quantities: &'a [String],
-    /// Whether the points of an experiment are one question.
-    pub by_experiment: bool,
-    /// The ratio, as a share, up to which sides count as the same.
-    pub margin: f64,
-    /// Whether sides are compared that differ in what matters.
-    pub anyway: bool,
-    /// The patterns that the program knows.
-    pub patterns: Patterns,
-}
-
-/// The verdict on a point, or on all.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// The difference is within the margin.
-    Same,
-    /// The new side is better.
-    Better,
-    /// The new side is worse.
-    Worse,
-    /// The sides differ, but so can two sessions of the same.
-    Differs,
-    /// The numbers do not decide.
-    Undecided,
-}
-
-impl Word {
-    /// The word in print.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Differs => "differs",
-            Self::Undecided => "undecided",
-        }
-    }
-}
-
-/// The comparison of two sides.
-#[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
-    /// The names of the sides: base, new.
-    pub names: [String; 2],
-    /// The number of runs of each side.
-    pub runs: [usize; 2],
-    /// How they were measured.
-    pub order: Order,
-    /// Sessions of the history.
-    pub history: usize,
-    /// The ratio, as a share, up to which sides count as the same.
-    pub margin: f64,
-    /// A line for each question.
-    pub rows: Vec<Row>,
-    /// What differs between the sides.
-    pub differences: Vec<Difference>,
-    /// Points without a partner, in words.
-    pub unmatched: Vec<String>,
-    /// The verdict on all questions.
-    pub verdict: Word,
-    /// The same in a sentence.
-    pub sentence: String,
-}
-
-/// The answer to one question.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    /// The experiment.
-    pub experiment: String,
-    /// The axes that tell the point from others of the experiment; empty without such.
-    pub point: String,
-    /// The path of the number.
-    pub quantity: String,
-    /// The number in words.
-    pub help: String,
-    /// The medians of the units of each side, in the base of the number's unit (ns, B/s); absent
-    /// for an experiment as one question.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub medians: Option<[f64; 2]>,
-    /// The same in print.
-    #[serde(skip)]
-    pub printed: Option<[String; 2]>,
-    /// How many units of each side were compared.
-    pub units: [usize; 2],
-    /// How many units of each side have the number.
-    pub units_measured: [usize; 2],
-    /// The ratio new / base of the number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<f64>,
-    /// Its interval; all intervals of a comparison hold together with 95 % confidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<[f64; 2]>,
-    /// The detectable difference, as a share: half the width of the interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detectable: Option<f64>,
-    /// The verdict.
-    pub verdict: Word,
-    /// Why nothing was decided; empty where something was.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub reason: String,
-}
 
 /// Compares two sides.
 ///
@@ -261,7 +116,8 @@ fn row(question: &units::Asking, answer: &Answer, holds: bool, patterns: Pattern
     }
 }
 
-/// Returns a verdict in print, and its reason. `holds` says whether the design holds the error rate.
+/// Returns a verdict in print, and its reason. `holds` says whether the design holds the error
+/// rate.
 fn word(verdict: Verdict, holds: bool) -> (Word, String) {
     let reason = match verdict {
         Verdict::Worse | Verdict::Better if !holds => {

@@ -7,7 +7,7 @@ use measure::stats::{MiddleMean, Share, quantile};
 use measure::text::time;
 use measure::units::Dimension;
 
-use super::Session;
+use super::asked::Session;
 use crate::Error;
 use crate::repeated::path;
 

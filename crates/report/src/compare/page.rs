@@ -5,7 +5,7 @@ use std::io::Write;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use measure::text::plain;
 
-use super::Word;
+use super::comparison::Word;
 use super::sheet::{Line, Sheet};
 use crate::Error;
 use crate::html::{CSS, forest};

@@ -3,7 +3,8 @@
 use measure::stats::shape::Estimate;
 use measure::text::plain;
 
-use super::{Comparison, Order, Row, Word};
+use super::asked::Order;
+use super::comparison::{Comparison, Row, Word};
 
 /// Lines of cells with their verdicts.
 #[derive(Clone, Debug)]

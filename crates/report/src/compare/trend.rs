@@ -9,10 +9,12 @@ use serde::Serialize;
 use verdict::regime;
 use verdict::trend::{SEGMENT, changes};
 
-use super::differences::changed;
+use super::asked::Session;
+use super::comparison::Word;
+use super::differences::{Difference, changed};
 use super::number::Number;
 use super::sheet::{Line, Sheet, percent, ratio};
-use super::{Difference, Session, Word};
+
 use crate::Error;
 use crate::repeated::varies;
 

@@ -12,9 +12,9 @@ use measure::stats::spread;
 use verdict::compare::{Cell, Question};
 use verdict::session::{LEAST, is_mixed};
 
+use super::asked::{Asked, Order, Session};
 use super::matching::{Matched, Pair};
 use super::number::{Number, middle_mean};
-use super::{Asked, Order, Session};
 use crate::Error;
 
 /// The fewest runs of a side that are compared as units: fewer cannot decide anything.

@@ -64,8 +64,8 @@ pub(super) fn plot(finding: &Finding, figure: Estimate) -> Markup {
     drawing(scale, finding.holds.bounds(), matches, neutral(finding), figure)
 }
 
-/// The drawings of ratios with their intervals on one logarithmic scale, in the order of the ratios,
-/// beside the band of ratios that count as the same.
+/// The drawings of ratios with their intervals on one logarithmic scale, in the order of the
+/// ratios, beside the band of ratios that count as the same.
 pub(crate) fn ratios(figures: &[Estimate], same: [f64; 2]) -> Vec<Markup> {
     let ln = |figure: &Estimate| {
         let Estimate { value, low, high } = *figure;

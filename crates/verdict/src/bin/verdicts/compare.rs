@@ -101,7 +101,7 @@ fn row(plan: Plan, kind: Kind, trials: u64) -> Row {
     let Plan { order, points, runs, has_steps } = plan;
     let order = match order {
         Order::Random => "random order",
-        Order::Pairs => "pairs",
+        Order::Pairs => "by turns",
         Order::History => "sessions with history",
     };
     let steps = if has_steps { ", half on clock steps" } else { "" };

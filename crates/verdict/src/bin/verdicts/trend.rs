@@ -22,7 +22,8 @@ enum Noise {
     Recorded,
     /// In the order of the recorded series: neighbours resemble each other.
     InOrder,
-    /// Autoregressive (0.4), with the heavy tails of Student's distribution of 4 degrees of freedom.
+    /// Autoregressive (0.4), with the heavy tails of Student's distribution of 4 degrees of
+    /// freedom.
     Autoregressive,
     /// As the first, with one of five runs of another regime of placement.
     Flips,
