@@ -37,13 +37,15 @@ pub(super) fn order(asked: &Asked<'_>) -> Order {
     if asked.by_turns {
         return Order::Turns;
     }
-    let sides = asked.sides.iter().zip([false, true]);
-    let mut starts: Vec<(&str, bool)> = sides
-        .flat_map(|(side, is_new)| side.iter().map(move |one| (one.run.started.as_str(), is_new)))
-        .collect();
+    // A start has no fraction of a second: runs of one second count as alternating.
+    let starts = |side: usize| {
+        let starts = by_time(asked.sides[side]).into_iter().enumerate();
+        starts.map(move |(at, session)| (session.run.started.as_str(), at, side == 1))
+    };
+    let mut starts: Vec<(&str, usize, bool)> = starts(0).chain(starts(1)).collect();
     starts.sort_unstable();
     let has_enough = asked.sides.iter().all(|side| side.len() >= RUNS_LEAST);
-    match has_enough && is_mixed(&starts.iter().map(|(_, is_new)| *is_new).collect::<Vec<_>>()) {
+    match has_enough && is_mixed(&starts.iter().map(|(.., is_new)| *is_new).collect::<Vec<_>>()) {
         true => Order::Mixed,
         false => Order::Sessions,
     }
