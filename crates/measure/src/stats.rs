@@ -10,6 +10,7 @@
 //!   drops the two largest samples first.)
 //! * The interval of the median is from order statistics ([`MedianInterval`]).
 //! * The interval of a mean of repetitions is Student's ([`MeanInterval`]).
+//! * The mean of the middle half moves where a median sits on a step of the clock ([`MiddleMean`]).
 //! * Spread between runs differs from spread within a run: [`spread`].
 //! * Numbers computed from several medians, with their errors: [`shape`].
 
@@ -20,6 +21,7 @@ use crate::record::{Latency, LatencyKind, Mavericks};
 pub mod fit;
 mod interval;
 mod mean;
+mod middle;
 mod moments;
 pub mod shape;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod wide;
 
 pub use interval::{MedianInterval, NORMAL_97_5};
 pub use mean::MeanInterval;
+pub use middle::MiddleMean;
 pub use moments::Moments;
 
 /// A share of a whole, as a fraction because 0.999 is not a floating-point number.

@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
 use crate::cli::{benchmark, known};
+use crate::compare::trend::{EXAMPLES as TREND_EXAMPLES, TrendArguments};
+use crate::compare::{CompareArguments, EXAMPLES as COMPARE_EXAMPLES};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
@@ -42,6 +44,7 @@ Examples:
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the plan quick between two hosts
   rdmascope model gamess-2016          fits models to the latencies of a paper
+  rdmascope compare before after       says whether the new run is worse
   rdmascope devices                    lists devices, ports, GIDs and MPI
   rdmascope doctor                     finds settings that spoil measurements
   rdmascope exec ibv_devinfo           runs a verbs program on the software device
@@ -63,7 +66,7 @@ Exit status:
   0  done
   1  could not run or did not finish
   2  wrong usage or plan
-  3  fleet: a host, pair or group is slow
+  3  an expectation is not met, or a comparison or a fleet found something worse
   4  some points failed, and the others were measured
   126, 127  exec: the system cannot start the program, or there is no such program
   130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; finished points are kept";
@@ -155,6 +158,13 @@ pub(crate) enum Command {
     /// limit.
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
+    /// Say whether a new side is worse than a base, with the error rate held: two records, or two
+    /// commands measured by turns.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<CompareArguments>),
+    /// Find where a series of runs changes.
+    #[command(after_help = TREND_EXAMPLES)]
+    Trend(TrendArguments),
     /// Print the completions for a shell, e.g. for /etc/bash_completion.d.
     Completions {
         /// The shell.

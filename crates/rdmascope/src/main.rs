@@ -7,6 +7,7 @@ mod banner;
 mod benchmark;
 mod cli;
 mod command;
+mod compare;
 mod devices;
 mod doctor;
 mod exec;
@@ -90,6 +91,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
     match command {
         Command::Advise(arguments) => advise::advise(&arguments, words),
         Command::Agent(arguments) => agent::serve(arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Completions { shell } => pages::completions(command::command(), shell),
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
@@ -115,6 +117,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
             Some(directory) => resume::resume(directory, arguments.verbose),
             None => run::run(&arguments, words),
         },
+        Command::Trend(arguments) => compare::trend::trend(&arguments),
         Command::Transfer(arguments) => transfer::transfer(&arguments, &words),
     }
 }

@@ -46,11 +46,50 @@ pub enum Error {
         /// The known columns.
         known: String,
     },
+    /// The sides of a comparison differ in what must be the same.
+    #[error(
+        "the sides differ in what matters, so their numbers would not show the change alone: {}; --anyway compares them",
+        list.join("; ")
+    )]
+    SidesDiffer {
+        /// What differs, and how.
+        list: Vec<String>,
+    },
+    /// No point of one side has a partner on the other.
+    #[error("there is nothing to compare: no measured point of {} has the same experiment and axes as one of {}",
+        names[0], names[1])]
+    NothingToCompare {
+        /// The names of the sides.
+        names: [String; 2],
+    },
+    /// A quantity that no point can have.
+    #[error("no point has a number '{path}'; numbers are {known}")]
+    NoSuchQuantity {
+        /// The path that was asked for.
+        path: String,
+        /// Known paths.
+        known: String,
+    },
+    /// A quantity of which neither more nor less is better.
+    #[error("cannot compare {path}: neither more nor less of a {quantity} is better; use a time or a rate")]
+    NoBetter {
+        /// The path that was asked for.
+        path: String,
+        /// The kind of quantity.
+        quantity: &'static str,
+    },
+    /// No combination of axes was measured in enough runs.
+    #[error("there is no trend to look for: no point was measured in {least} runs or more")]
+    TooFewRuns {
+        /// The least number of runs.
+        least: usize,
+    },
 }
 
 impl Error {
     /// Whether the request caused the error.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::NothingToModel | Self::NoSuchColumn { .. })
+        use Error::{NoBetter, NoSuchColumn, NoSuchQuantity, NothingToModel};
+        matches!(self, NothingToModel | NoSuchColumn { .. } | NoSuchQuantity { .. } | NoBetter { .. })
     }
 }

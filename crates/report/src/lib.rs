@@ -5,6 +5,7 @@
 //! * [`html`]: the report, a single file;
 //! * [`figures`]: the charts of the report as files, for papers;
 //! * [`advice`]: the best configuration for a goal, and the cost of each step away from it;
+//! * [`compare`]: whether a new side differs from a base, and where a series of runs changes;
 //! * [`link`]: signal and data rates of links, and the headers of packets;
 //! * `link_limit`: the link limit (shown beside every throughput);
 //! * [`model`]: models of latency over message size, and where they fail;
@@ -23,6 +24,7 @@
 
 pub mod advice;
 mod bins;
+pub mod compare;
 mod conditions;
 mod costs;
 mod environments;

@@ -13,4 +13,12 @@
 //!   records give the same verdict.
 //! - A procedure that cannot decide says so, and what would decide. It never guesses.
 
+pub mod compare;
 pub mod fleet;
+mod orders;
+pub mod permutation;
+pub mod ranks;
+pub mod regime;
+pub mod session;
+pub mod signs;
+pub mod trend;

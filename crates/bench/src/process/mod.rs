@@ -59,5 +59,5 @@ mod rank_sets;
 pub mod secure;
 pub mod server;
 pub mod sink;
-mod template;
+pub mod template;
 mod wait;

@@ -31,7 +31,11 @@ pub(super) fn words(template: &str) -> Result<Vec<String>, Error> {
 }
 
 /// Splits a text into words as a shell does, with quotes and backslashes but without expansions.
-fn split(text: &str) -> Result<Vec<String>, &'static str> {
+///
+/// # Errors
+///
+/// Why it has no words: a quote is open, or it ends in a backslash.
+pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word = None::<String>;
     let mut quote = None;

@@ -7,6 +7,7 @@ mod advise;
 mod agents;
 mod applications;
 mod bad_input;
+mod compare;
 mod connection_kill;
 mod docs;
 mod doctor;

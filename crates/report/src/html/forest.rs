@@ -1,5 +1,5 @@
 //! The forest plot of a finding: the measured number with its interval beside the range of the
-//! claim and the published size.
+//! claim and the published size; and that of several ratios on one scale.
 
 use maud::{Markup, html};
 use measure::finding::Finding;
@@ -60,23 +60,50 @@ fn neutral(finding: &Finding) -> f64 {
 /// The drawing; empty where there is no scale for it.
 pub(super) fn plot(finding: &Finding, figure: Estimate) -> Markup {
     let Some(scale) = Scale::of(finding, figure) else { return html! {} };
-    let band = |range: &measure::finding::Range| {
-        let [low, high] = range.bounds();
+    let matches = finding.matches.as_ref().map(measure::finding::Range::bounds);
+    drawing(scale, finding.holds.bounds(), matches, neutral(finding), figure)
+}
+
+/// The drawings of ratios with their intervals on one logarithmic scale, in the order of the
+/// ratios, beside the band of ratios that count as the same.
+pub(crate) fn ratios(figures: &[Estimate], same: [f64; 2]) -> Vec<Markup> {
+    let ln = |figure: &Estimate| {
+        let Estimate { value, low, high } = *figure;
+        Estimate { value: value.ln(), low: low.ln(), high: high.ln() }
+    };
+    let figures: Vec<Estimate> = figures.iter().map(ln).collect();
+    let band = same.map(f64::ln);
+    let far = FAR * (band[1] - band[0]);
+    let least = figures.iter().map(|figure| figure.low).fold(band[0], f64::min).max(band[0] - far);
+    let most = figures.iter().map(|figure| figure.high).fold(band[1], f64::max).min(band[1] + far);
+    let margin = (most - least) * MARGIN;
+    let scale = Scale { left: least - margin, right: most + margin };
+    figures.into_iter().map(|figure| drawing(scale, band, None, 0.0, figure)).collect()
+}
+
+fn drawing(
+    scale: Scale,
+    holds: [f64; 2],
+    matches: Option<[f64; 2]>,
+    neutral: f64,
+    figure: Estimate,
+) -> Markup {
+    let band = |[low, high]: [f64; 2]| {
         let from = scale.x(low);
         (from, (scale.x(high) - from).max(1.0))
     };
-    let (holds_x, holds_width) = band(&finding.holds);
+    let (holds_x, holds_width) = band(holds);
     let value = scale.x(figure.value);
     let middle = HEIGHT / 2.0;
     let is_beyond = figure.value < scale.left || figure.value > scale.right;
     html! {
         svg class="forest" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" {
             rect class="holds" x=(holds_x) y="0" width=(holds_width) height=(HEIGHT) { }
-            @if let Some(matches) = &finding.matches {
+            @if let Some(matches) = matches {
                 @let (x, width) = band(matches);
                 rect class="matches" x=(x) y="0" width=(width) height=(HEIGHT) { }
             }
-            line class="neutral" x1=(scale.x(neutral(finding))) x2=(scale.x(neutral(finding))) y1="0" y2=(HEIGHT) { }
+            line class="neutral" x1=(scale.x(neutral)) x2=(scale.x(neutral)) y1="0" y2=(HEIGHT) { }
             line class="interval" x1=(scale.x(figure.low)) x2=(scale.x(figure.high)) y1=(middle) y2=(middle) { }
             @if is_beyond {
                 path class="value" d=(arrow(figure.value > scale.right)) { }

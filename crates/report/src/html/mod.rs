@@ -15,7 +15,7 @@ mod environments;
 mod figures;
 mod findings;
 mod fleet;
-mod forest;
+pub(crate) mod forest;
 mod glossary;
 mod headlines;
 mod histogram;
@@ -41,7 +41,7 @@ use crate::findings::{answer, no_network};
 use crate::{Points, SampleSource};
 use figures::Heading;
 
-const CSS: &str = concat!(
+pub(crate) const CSS: &str = concat!(
     include_str!("../../assets/theme.css"),
     include_str!("../../assets/layout.css"),
     include_str!("../../assets/print.css"),

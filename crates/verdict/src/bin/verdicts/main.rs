@@ -3,9 +3,11 @@
 //! Each procedure is a module with a row in [`PROCEDURES`]. A row simulates data whose truth is
 //! known, asks the procedure that the program uses, and counts wrong answers.
 
+mod compare;
 mod fleet;
 mod noise;
 mod rates;
+mod trend;
 
 use std::process::ExitCode;
 
@@ -29,7 +31,11 @@ struct Procedure {
     rows: fn(&Settings) -> Vec<Row>,
 }
 
-const PROCEDURES: [Procedure; 1] = [Procedure { name: "fleet", rows: fleet::rows }];
+const PROCEDURES: [Procedure; 3] = [
+    Procedure { name: "compare", rows: compare::rows },
+    Procedure { name: "fleet", rows: fleet::rows },
+    Procedure { name: "trend", rows: trend::rows },
+];
 
 /// What to simulate.
 #[derive(Clone, Debug)]

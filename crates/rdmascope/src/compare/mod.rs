@@ -1,0 +1,140 @@
+//! `rdmascope compare`: whether a new side is worse than a base, from their records or measured by
+//! turns; `rdmascope trend`: where a series of runs changes.
+
+mod output;
+mod records;
+pub(crate) mod trend;
+mod turns;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ::report::compare::{Asked, Session, Word, compare as compared};
+use bench::PATTERNS;
+use clap::Args;
+use measure::store::RunReader;
+use measure::units;
+
+use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage};
+use output::OutputArguments;
+use records::{Records, runs};
+use turns::Turns;
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope compare --interleave 10 'lat send --local' \\
+    'lat send --local --poll event' --out polling
+                                       measures both by turns, the best design
+  rdmascope compare --interleave 10 'run quick' './new/rdmascope run quick' \\
+    --out upgrade                      compares two programs
+  rdmascope compare before after --history sessions
+                                       two runs, and what runs differ anyway
+  rdmascope compare before after --format junit > compare.xml
+
+Exit status: 3 if the new side is worse, 1 if it differs but one session a side
+cannot say more, 0 otherwise.";
+
+/// The ratio, as a share, up to which numbers count as the same.
+const MARGIN: &str = "5%";
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArguments {
+    /// The base: the directory of a run, of several runs, or several directories with commas; with
+    /// --interleave, a command that measures.
+    pub(crate) base: String,
+    /// The new side, in the same way.
+    pub(crate) new: String,
+    /// Measure both commands by turns, in this many pairs of random order. A command is a command
+    /// line of rdmascope, or of another one if it starts with the path of a program.
+    #[arg(long, value_name = "PAIRS", requires = "out", conflicts_with = "history")]
+    pub(crate) interleave: Option<u32>,
+    /// Directory for the runs of --interleave. If it has some of them, the others are measured.
+    #[arg(long, value_name = "DIR", requires = "interleave")]
+    pub(crate) out: Option<PathBuf>,
+    /// Directory with at least 5 earlier runs of the same on this machine: how much sessions differ
+    /// although nothing was changed.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) history: Option<String>,
+    /// Compare sides that differ in what matters, such as their device or plan.
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// Ask one question for each experiment instead of each point.
+    #[arg(long, value_name = "WHAT", value_parser = ["experiment"])]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) looked_at: LookedAt,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// The numbers that are looked at.
+#[derive(Args, Debug)]
+pub(crate) struct LookedAt {
+    /// Numbers to look at, by their paths [default: the main number of each point].
+    #[arg(long, value_name = "PATH,...", value_delimiter = ',')]
+    pub(crate) quantity: Vec<String>,
+    /// Difference up to which numbers count as the same.
+    #[arg(long, value_name = "PERCENT", default_value = MARGIN, value_parser = units::parse_percent)]
+    pub(crate) margin: f64,
+}
+
+/// Compares two sides and prints the verdict.
+pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
+    let (sides, names) = match (arguments.interleave, &arguments.out) {
+        (Some(pairs), Some(out)) => {
+            let turns = Turns::open(out, pairs, [&arguments.base, &arguments.new])?;
+            (turns.measure()?, turns.commands.clone())
+        }
+        _ => {
+            let names = [&arguments.base, &arguments.new];
+            ([runs(&arguments.base)?, runs(&arguments.new)?], names.map(Clone::clone))
+        }
+    };
+    let history = arguments.history.as_deref().map(|directory| history(directory, &sides));
+    let history = history.transpose()?.unwrap_or_default();
+    let [base, new] = sides.map(Records::new);
+    let history = Records::new(history);
+    let lists = [base.sessions(), new.sessions(), history.sessions()];
+    let [base, new, history]: &[Vec<Session<'_>>; 3] = &lists;
+    let comparison = compared(&Asked {
+        sides: [base, new],
+        names: names.each_ref().map(String::as_str),
+        history,
+        by_turns: arguments.interleave.is_some(),
+        quantities: &arguments.looked_at.quantity,
+        by_experiment: arguments.by.is_some(),
+        margin: arguments.looked_at.margin,
+        anyway: arguments.anyway,
+        patterns: PATTERNS,
+    })?;
+    arguments.output.write(&comparison.sheet(), &comparison)?;
+    Ok(status(comparison.verdict))
+}
+
+/// The exit status of a verdict.
+fn status(verdict: Word) -> ExitCode {
+    match verdict {
+        Word::Worse => ExitCode::from(NOT_MET),
+        Word::Differs => ExitCode::from(DID_NOT_FINISH),
+        Word::Better | Word::Same | Word::Undecided => ExitCode::SUCCESS,
+    }
+}
+
+/// Reads the sessions of a history, without those that are compared.
+fn history(directory: &str, sides: &[Vec<RunReader>; 2]) -> anyhow::Result<Vec<RunReader>> {
+    let place = |run: &RunReader| run.dir().canonicalize().unwrap_or_else(|_| run.dir().to_owned());
+    let compared: Vec<PathBuf> = sides.iter().flatten().map(place).collect();
+    let mut found = runs(directory)?;
+    found.retain(|run| !compared.contains(&place(run)));
+    let least = verdict::session::LEAST;
+    match found.len() < least {
+        true => Err(Usage(format!(
+            "{directory} has {} runs besides those that are compared, and a history needs at least {least}: \
+             keep the runs of earlier sessions there",
+            found.len()
+        ))
+        .into()),
+        false => Ok(found),
+    }
+}

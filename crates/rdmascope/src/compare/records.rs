@@ -1,0 +1,85 @@
+//! The records of a side.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ::report::SampleSource;
+use ::report::compare::Session;
+use anyhow::Context;
+use measure::store::{RUN_FILE, RunReader};
+
+use crate::failure::Usage;
+
+/// Reads the runs that a text names: directories with commas between them, each of a run or with
+/// runs in it.
+///
+/// # Errors
+///
+/// If a directory cannot be read, or has no run.
+pub(super) fn runs(text: &str) -> anyhow::Result<Vec<RunReader>> {
+    // The name of one directory may contain commas.
+    let names = if Path::new(text).exists() { vec![text] } else { text.split(',').collect() };
+    let mut all = Vec::new();
+    for name in names {
+        let path = Path::new(name);
+        let inside = if path.join(RUN_FILE).exists() { Vec::new() } else { inside(path)? };
+        match inside.as_slice() {
+            [] => all.push(RunReader::open(path)?),
+            inside => {
+                for path in inside {
+                    all.push(RunReader::open(path)?);
+                }
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(Usage(format!("{text:?} names no run: name the directory of a run")).into());
+    }
+    Ok(all)
+}
+
+/// Returns the directories of runs in a directory, sorted by name.
+fn inside(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(Vec::new());
+    }
+    let cannot_read = || format!("cannot read the directory {}", path.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).with_context(cannot_read)? {
+        let path = entry.with_context(cannot_read)?.path();
+        if path.join(RUN_FILE).exists() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs with their names and samples.
+pub(super) struct Records {
+    runs: Vec<(String, Source)>,
+}
+
+/// A run that gives its samples.
+struct Source(RunReader);
+
+impl SampleSource for Source {
+    fn load(&self, path: &str) -> Result<Vec<u64>, String> {
+        self.0.sample_file(path).map_err(|error| error.to_string())
+    }
+}
+
+impl Records {
+    pub(super) fn new(runs: Vec<RunReader>) -> Self {
+        let named = |run: RunReader| (run.dir().display().to_string(), Source(run));
+        Self { runs: runs.into_iter().map(named).collect() }
+    }
+
+    pub(super) fn sessions(&self) -> Vec<Session<'_>> {
+        self.runs.iter().map(session).collect()
+    }
+}
+
+fn session((name, source): &(String, Source)) -> Session<'_> {
+    Session { name, run: source.0.run(), points: source.0.points(), samples: source }
+}

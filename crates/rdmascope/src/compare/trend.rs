@@ -1,0 +1,47 @@
+//! `rdmascope trend`: where a series of runs changes.
+
+use std::process::ExitCode;
+
+use ::report::compare::trend::{Asked, trend as changes};
+use bench::PATTERNS;
+use clap::Args;
+
+use super::output::OutputArguments;
+use super::records::{Records, runs};
+use super::{LookedAt, status};
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope trend nightly              the runs in a directory, by their start
+  rdmascope trend nightly --quantity latency.p99_ns --html trend.html
+
+Exit status: 3 if the last change of any point is for the worse, 0 otherwise.";
+
+#[derive(Args, Debug)]
+pub(crate) struct TrendArguments {
+    /// Directories of runs, or directories with runs in them; at least 10 runs.
+    #[arg(required = true, value_name = "RUN|DIR")]
+    pub(crate) runs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) looked_at: LookedAt,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Prints the changes of a series of runs.
+pub(crate) fn trend(arguments: &TrendArguments) -> anyhow::Result<ExitCode> {
+    let mut all = Vec::new();
+    for text in &arguments.runs {
+        all.extend(runs(text)?);
+    }
+    let records = Records::new(all);
+    let found = changes(&Asked {
+        runs: &records.sessions(),
+        quantities: &arguments.looked_at.quantity,
+        margin: arguments.looked_at.margin,
+        patterns: PATTERNS,
+    })?;
+    arguments.output.write(&found.sheet(), &found)?;
+    Ok(status(found.verdict))
+}

@@ -1,0 +1,262 @@
+//! Two commands measured by turns: pairs in random order, each command in a process of its own.
+//!
+//! The directory has `turns.json` with the commands and the order, and the runs as `base/1`,
+//! `new/1`, ... A run that did not finish is removed and measured again, so that a comparison goes
+//! on after any kill.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+use bench::process::interrupt::Interrupt;
+use bench::process::template::split;
+use measure::files;
+use measure::random::Random;
+use measure::store::RunReader;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use serde::{Deserialize, Serialize};
+use verdict::compare::Design;
+
+use crate::failure::{Interrupted, PARTIAL, Usage};
+
+/// The file with the commands and the order.
+const FILE: &str = "turns.json";
+/// The output of the running turn.
+const LOG: &str = "turn.log";
+/// The directories of the sides.
+const SIDES: [&str; 2] = ["base", "new"];
+/// The most pairs.
+const PAIRS_MAX: u32 = 10_000;
+
+/// `turns.json`: what is measured by turns, and in which order.
+#[derive(Debug, Deserialize, Serialize)]
+struct Kept {
+    /// The commands of the base and of the new side.
+    commands: [String; 2],
+    /// The seed of the order.
+    seed: u64,
+    /// Of each pair, whether the new side comes first.
+    new_first: Vec<bool>,
+}
+
+/// Two commands, the order of their turns, and the directory of their runs.
+pub(super) struct Turns {
+    out: PathBuf,
+    /// The commands, as they were given.
+    pub(super) commands: [String; 2],
+    words: [Vec<String>; 2],
+    new_first: Vec<bool>,
+}
+
+impl Turns {
+    /// Opens the directory of a comparison, new or begun.
+    ///
+    /// # Errors
+    ///
+    /// If a command has no words or names a directory itself, or if the directory belongs to
+    /// something else.
+    pub(super) fn open(out: &Path, pairs: u32, commands: [&String; 2]) -> anyhow::Result<Self> {
+        let words = [words(commands[0])?, words(commands[1])?];
+        if !(1..=PAIRS_MAX).contains(&pairs) {
+            return Err(Usage(format!("--interleave {pairs}: name 1 to {PAIRS_MAX} pairs")).into());
+        }
+        let commands = commands.map(Clone::clone);
+        let file = out.join(FILE);
+        let kept = if file.exists() { read(&file)? } else { begin(out, &file, pairs, &commands)? };
+        if kept.commands != commands || kept.new_first.len() != pairs as usize {
+            let [base, new] = &kept.commands;
+            let pairs = kept.new_first.len();
+            return Err(Usage(format!(
+                "{} has the turns of another comparison, --interleave {pairs} '{base}' '{new}': \
+                 repeat these to go on with it, or choose another directory",
+                out.display()
+            ))
+            .into());
+        }
+        eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
+        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first })
+    }
+
+    /// Measures the turns that are missing, and reads all.
+    pub(super) fn measure(&self) -> anyhow::Result<[Vec<RunReader>; 2]> {
+        let interrupt = Interrupt::install()?;
+        let total = 2 * self.new_first.len();
+        let mut all: [Vec<RunReader>; 2] = [Vec::new(), Vec::new()];
+        for (pair, new_first) in (1..).zip(&self.new_first) {
+            for side in if *new_first { [1, 0] } else { [0, 1] } {
+                let directory = self.out.join(SIDES[side]).join(pair.to_string());
+                let run = match finished(&directory) {
+                    Some(run) => run,
+                    None => {
+                        let turn = all[0].len() + all[1].len() + 1;
+                        eprintln!("rdmascope: turn {turn} of {total}: {}", SIDES[side]);
+                        self.turn(side, &directory, &interrupt)?
+                    }
+                };
+                all[side].push(run);
+            }
+            if pair == 1 {
+                self.tell_least(&all[0][0]);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Says how many pairs the points need, if there are too few.
+    fn tell_least(&self, first: &RunReader) {
+        let pairs = self.new_first.len();
+        let mut combinations: Vec<_> =
+            first.points().iter().map(|point| (&point.experiment, &point.axes)).collect();
+        combinations.dedup();
+        let points = combinations.len();
+        let least = Design::of_turns(pairs).least(points);
+        if pairs < least {
+            eprintln!(
+                "rdmascope: {pairs} pairs are few for {}: measure at least {least}, or ask fewer questions \
+                 with --by experiment",
+                measure::text::points(points as u64)
+            );
+        }
+    }
+
+    /// Measures one turn.
+    fn turn(&self, side: usize, directory: &Path, interrupt: &Interrupt) -> anyhow::Result<RunReader> {
+        if directory.exists() {
+            let cannot_remove = || format!("cannot remove {}, which did not finish", directory.display());
+            fs::remove_dir_all(directory).with_context(cannot_remove)?;
+        }
+        let log = self.out.join(LOG);
+        let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let mut command = self.command(side, directory)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
+        let name = &self.commands[side];
+        let mut child = command.spawn().with_context(|| format!("cannot start '{name}'"))?;
+        let status = wait(&mut child, interrupt).with_context(|| format!("cannot wait for '{name}'"))?;
+        if let Some(signal) = interrupt.received() {
+            let why = "finished turns are kept, and the same command goes on with the others".to_owned();
+            return Err(Interrupted { signal: signal.to_owned(), why }.into());
+        }
+        let has_points = status.success() || status.code() == Some(i32::from(PARTIAL));
+        if !has_points {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it printed no reason");
+            bail!("'{name}' {}: {last}", how(status));
+        }
+        let not_whole = || format!("'{name}' left no complete record in {}", directory.display());
+        finished(directory).with_context(not_whole)
+    }
+
+    /// The command of a side: this program, or the one that its first word names.
+    fn command(&self, side: usize, directory: &Path) -> anyhow::Result<Command> {
+        let words = &self.words[side];
+        let mut command = match words.first() {
+            Some(program) if program.contains('/') => {
+                let mut command = Command::new(program);
+                command.args(&words[1..]);
+                command
+            }
+            _ => {
+                let own = std::env::current_exe().context("cannot find the executable of this program")?;
+                let mut command = Command::new(own);
+                command.args(words);
+                command
+            }
+        };
+        command.arg("--out").arg(directory);
+        Ok(command)
+    }
+}
+
+/// Splits a command into words.
+fn words(command: &str) -> anyhow::Result<Vec<String>> {
+    let refuse = |why: &str| Usage(format!("the command '{command}' cannot be measured by turns: {why}"));
+    let words = split(command).map_err(refuse)?;
+    if words.is_empty() {
+        return Err(refuse("it is empty; an example is 'lat send --local'").into());
+    }
+    if words.iter().any(|word| word == "--out" || word.starts_with("--out=")) {
+        return Err(refuse("--out is set for each turn; leave it out").into());
+    }
+    Ok(words)
+}
+
+/// Reads the turns of a comparison that was begun.
+fn read(file: &Path) -> anyhow::Result<Kept> {
+    let cannot_read = || format!("cannot read {}", file.display());
+    let text = files::read(file).with_context(cannot_read)?;
+    serde_json::from_slice(&text).map_err(|error| {
+        let file = file.display();
+        Usage(format!("{file} is not that of a comparison: {error}: choose another directory")).into()
+    })
+}
+
+/// Draws an order and keeps it.
+fn begin(out: &Path, file: &Path, pairs: u32, commands: &[String; 2]) -> anyhow::Result<Kept> {
+    if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
+        let out = out.display();
+        return Err(Usage(format!("{out} is not empty and has no {FILE}: choose another directory")).into());
+    }
+    fs::create_dir_all(out).with_context(|| format!("cannot create the directory {}", out.display()))?;
+    let seed = seed();
+    let mut random = Random(seed);
+    let new_first = (0..pairs).map(|_| random.bits() >> 63 == 1).collect();
+    let kept = Kept { commands: commands.clone(), seed, new_first };
+    let text = serde_json::to_vec_pretty(&kept).context("cannot encode the order of the turns")?;
+    let written: io::Result<()> = files::replace(file, |file| file.write_all(&text));
+    written.with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(kept)
+}
+
+/// Returns a seed for the order of the turns: the time, in ns.
+fn seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_nanos() as u64
+}
+
+/// Reads a run if it is complete.
+fn finished(directory: &Path) -> Option<RunReader> {
+    let run = RunReader::open(directory).ok()?;
+    let is_whole = run.points().len() as u64 >= run.run().points_planned;
+    let is_cut = run.points().iter().any(|point| point.cut);
+    (run.run().ended.is_some() && is_whole && !is_cut).then_some(run)
+}
+
+/// Waits for a child; a signal that arrives is passed on to it. Nothing wakes up while it measures.
+fn wait(child: &mut Child, interrupt: &Interrupt) -> io::Result<ExitStatus> {
+    let pid = Pid::from_child(child);
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut is_told = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let ended = PollFd::new(&pidfd, PollFlags::IN);
+        let signal = PollFd::new(interrupt, PollFlags::IN);
+        // A pipe that a signal has filled stays readable.
+        let mut watched = if is_told { vec![ended] } else { vec![ended, signal] };
+        match poll(&mut watched, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            polled => drop(polled?),
+        }
+        if let Some(signal) = interrupt.received().filter(|_| !is_told) {
+            let signal = if signal == "SIGINT" { Signal::INT } else { Signal::TERM };
+            // A child that has ended meanwhile needs no signal.
+            let _ = kill_process(pid, signal);
+            is_told = true;
+        }
+    }
+}
+
+/// How a process ended, in words.
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

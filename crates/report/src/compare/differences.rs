@@ -1,0 +1,152 @@
+//! What differs between the sides besides the numbers: of some things a comparison must not be
+//! made, others may explain it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use measure::record::{Device, Environment, Run};
+use measure::text::{plain, value};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::asked::Session;
+
+/// Something that differs between the sides.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Difference {
+    /// What: `device`, `kernel release`.
+    pub what: String,
+    /// Its values of each side.
+    pub values: [String; 2],
+    /// Whether sides that differ in this are refused.
+    pub matters: bool,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [base, new] = &self.values;
+        write!(f, "{}: {base} -> {new}", self.what)
+    }
+}
+
+/// The attributes of a device that a comparison must have in common.
+const MATTERING_ATTRIBUTES: [&str; 4] = ["active_mtu_bytes", "kind", "link", "link_layer"];
+/// The attributes of a device that are told where they differ.
+const TOLD_ATTRIBUTES: [&str; 2] = ["driver", "firmware"];
+/// The facts about a host that a comparison must have in common.
+const MATTERING_FACTS: [(&str, &str); 2] = [("cpu", "model"), ("cpu", "count")];
+/// The groups of facts that are told where they differ, and what of them changes all the time.
+const TOLD_GROUPS: [&str; 6] = ["cpu", "infiniband", "isolation", "kernel", "network", "power"];
+const CHANGING: [&str; 3] = ["affinity", "mhz", "state"];
+/// Settings of experiments that say what is measured. (Axes are matched point by point, and
+/// repetitions are units.)
+const MATTERING_SETTINGS: [&str; 6] =
+    ["pattern", "iterations", "duration_s", "warmup", "tx_depth", "rx_depth"];
+
+/// A value of a side: the values of all of its runs, if they differ.
+type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
+
+/// Returns what differs between the runs of two sides, what matters first. `contrasts` are the axes
+/// in which all points of the sides differ.
+pub(super) fn between(sides: [&[Session<'_>]; 2], contrasts: &[Difference]) -> Vec<Difference> {
+    let facts = |see: fn(&Run, &mut Facts)| {
+        sides.map(|side| {
+            let mut facts = Facts::new();
+            side.iter().for_each(|session| see(session.run, &mut facts));
+            facts
+        })
+    };
+    let [base, new] = facts(see_system);
+    // An experiment of one side alone has no partner, and its settings matter to no other.
+    let [of_base, of_new] = facts(see_settings);
+    let in_both = |key: &String| {
+        of_base.contains_key(&(false, key.clone())) && of_new.contains_key(&(false, key.clone()))
+    };
+    let settings = differing(&of_base, &of_new).into_iter().filter(|found| in_both(&found.what));
+    let system = differing(&base, &new);
+    let mut all: Vec<Difference> = contrasts.iter().cloned().chain(settings).chain(system).collect();
+    all.sort_by_key(|difference| !difference.matters);
+    all
+}
+
+/// Returns what changed from one run to another, without the settings of the plan.
+pub(super) fn changed(before: &Run, after: &Run) -> Vec<Difference> {
+    let [mut one, mut other] = [Facts::new(), Facts::new()];
+    see_system(before, &mut one);
+    see_system(after, &mut other);
+    differing(&one, &other)
+}
+
+/// The facts that differ.
+fn differing(base: &Facts, new: &Facts) -> Vec<Difference> {
+    let text = |values: Option<&BTreeSet<String>>| match values {
+        Some(values) => values.iter().map(String::as_str).collect::<Vec<_>>().join(" and "),
+        None => "not known".to_owned(),
+    };
+    let keys: BTreeSet<&(bool, String)> = base.keys().chain(new.keys()).collect();
+    let differing = keys.into_iter().filter(|key| base.get(*key) != new.get(*key));
+    let difference = |key: &(bool, String)| Difference {
+        what: key.1.clone(),
+        values: [text(base.get(key)), text(new.get(key))],
+        matters: !key.0,
+    };
+    differing.map(difference).collect()
+}
+
+/// Adds a fact. The first part of its key is false if it matters, so that such facts come first.
+fn add(facts: &mut Facts, matters: bool, what: String, text: &str) {
+    facts.entry((!matters, what)).or_default().insert(plain(text));
+}
+
+/// The settings of the plan's experiments.
+fn see_settings(run: &Run, facts: &mut Facts) {
+    let none = Vec::new();
+    let experiments = run.plan["experiments"].as_array().unwrap_or(&none);
+    for experiment in experiments {
+        let of = match experiments.len() {
+            1 => String::new(),
+            _ => format!(" of {}", plain(experiment["name"].as_str().unwrap_or_default())),
+        };
+        for setting in MATTERING_SETTINGS {
+            let found = &experiment[setting];
+            if *found != Value::Null {
+                add(facts, true, format!("{setting}{of}"), &value(found));
+            }
+        }
+    }
+}
+
+/// The program, the devices and the hosts.
+fn see_system(run: &Run, facts: &mut Facts) {
+    add(facts, false, "program".to_owned(), &format!("{} {}", run.program.name, run.program.version));
+    run.devices.iter().for_each(|device| see_device(device, facts));
+    run.environments.iter().for_each(|host| see_host(host, facts));
+}
+
+fn see_device(device: &Device, facts: &mut Facts) {
+    add(facts, true, "device".to_owned(), &device.name);
+    add(facts, true, "provider".to_owned(), &device.provider);
+    let mattering = MATTERING_ATTRIBUTES.map(|name| (true, name));
+    for (matters, name) in mattering.into_iter().chain(TOLD_ATTRIBUTES.map(|name| (false, name))) {
+        // The firmware of the software device is the version of the program.
+        if let Some(found) = device.attributes.get(name) {
+            add(facts, matters, format!("device {name}"), &value(found));
+        }
+    }
+}
+
+fn see_host(host: &Environment, facts: &mut Facts) {
+    add(facts, false, "host".to_owned(), &host.hostname);
+    if let Some(cpus) = &host.pinned_cpus {
+        add(facts, false, format!("CPUs of rank {}", host.rank), &format!("{cpus:?}"));
+    }
+    for group in TOLD_GROUPS {
+        for (name, found) in host.facts.get(group).into_iter().flatten() {
+            let is_changing = CHANGING.iter().any(|end| name.ends_with(end));
+            if !is_changing {
+                let matters = MATTERING_FACTS.contains(&(group, name.as_str()));
+                add(facts, matters, format!("{group} {name}"), found);
+            }
+        }
+    }
+}

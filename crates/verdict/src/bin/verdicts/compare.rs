@@ -1,0 +1,262 @@
+//! Comparisons of synthetic runs whose difference is known.
+//!
+//! A run has a number of each point: the level of its point, noise of a recorded shape (half of its
+//! variance common to all points of the run), the drift of the machine, and in one of five runs the
+//! far regime of placement.
+
+use std::collections::BTreeMap;
+
+use measure::random::Random;
+use verdict::compare::{Answer, Cell, Design, Question, Verdict, compare};
+
+use crate::noise::RESIDUALS;
+use crate::{Row, Settings};
+
+/// The margin of all comparisons: the program's default.
+const MARGIN: f64 = 0.05;
+/// A difference that must not be called the same.
+const BEYOND_MARGIN: f64 = 0.06;
+/// Standard deviation of the drift from one run to the next.
+const DRIFT: f64 = 0.003;
+/// The share of runs of the far regime, the core-to-core latencies of both in ns, and the shift of
+/// the far one: as on a machine whose hypervisor moves CPUs.
+const FAR_SHARE: f64 = 0.2;
+const PLACEMENTS_NS: [f64; 2] = [30.0, 198.0];
+const FAR_SHIFT: f64 = -1.166;
+/// A step of the clock: 5 ns of 95 ns.
+const STEP: f64 = 0.051;
+/// Sessions of a history.
+const SESSIONS: usize = 5;
+
+/// The order in which the runs of both sides are measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Order {
+    /// All runs in random order.
+    Random,
+    /// Pairs in random order.
+    Pairs,
+    /// One side after the other, after a history of sessions.
+    History,
+}
+
+/// The runs of a comparison.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    order: Order,
+    points: usize,
+    /// Runs of a side.
+    runs: usize,
+    /// Whether half of the points sit on steps of the clock.
+    has_steps: bool,
+}
+
+/// All rows.
+pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let orders = [(Order::Random, 10), (Order::Random, 20), (Order::Pairs, 20), (Order::History, 10)];
+    for points in [1, 8, 33, 100] {
+        for (order, runs) in orders {
+            let plan = Plan { order, points, runs, has_steps: false };
+            let kinds: &[Kind] = match order {
+                Order::History => &KINDS[..1],
+                Order::Random | Order::Pairs => &KINDS,
+            };
+            let trials = trials(settings, points);
+            rows.extend(kinds.iter().filter(|_| trials > 0).map(|kind| row(plan, *kind, trials)));
+        }
+    }
+    let steps = Plan { order: Order::Random, points: 8, runs: 20, has_steps: true };
+    rows.extend(KINDS.map(|kind| row(steps, kind, trials(settings, 8))));
+    rows
+}
+
+/// Trials of a row: the time of a trial grows with the points.
+fn trials(settings: &Settings, points: usize) -> u64 {
+    match (settings.is_full, points) {
+        (true, ..=8) => 4000,
+        (true, ..=33) => 2000,
+        (true, _) => 1000,
+        (false, ..=8) => 200,
+        (false, ..=33) => 60,
+        // Without `--full`, the rows of 33 points stand for more.
+        (false, _) => 0,
+    }
+}
+
+/// What is true, what would be an error, and how often it may be made.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    bar: f64,
+    trial: fn(Plan, u64) -> Result<(), String>,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { name: "no difference, worse or better said", bar: 0.05, trial: no_difference },
+    Kind { name: "twice the stated, not found", bar: 0.05, trial: twice_the_stated },
+    Kind { name: "6 % worse, same said", bar: 0.025, trial: beyond_the_margin },
+];
+
+fn row(plan: Plan, kind: Kind, trials: u64) -> Row {
+    let Plan { order, points, runs, has_steps } = plan;
+    let order = match order {
+        Order::Random => "random order",
+        Order::Pairs => "by turns",
+        Order::History => "sessions with history",
+    };
+    let steps = if has_steps { ", half on clock steps" } else { "" };
+    let trial = kind.trial;
+    Row {
+        name: format!("m={points} n={runs} {order}{steps}: {}", kind.name),
+        bar: Some(kind.bar),
+        trials,
+        trial: Box::new(move |seed| trial(plan, seed)),
+    }
+}
+
+fn no_difference(plan: Plan, seed: u64) -> Result<(), String> {
+    let answers = plan.answers(&plan.questions(seed));
+    match answers.iter().find(|answer| matches!(answer.verdict, Verdict::Worse | Verdict::Better)) {
+        Some(answer) => Err(format!("{answer:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Adds twice the difference that this very run states as detectable, to one point.
+fn twice_the_stated(plan: Plan, seed: u64) -> Result<(), String> {
+    let mut questions = plan.questions(seed);
+    let at = (seed % plan.points as u64) as usize;
+    // A comparison that states nothing promises nothing.
+    let Some(stated) = plan.answers(&questions)[at].detectable() else { return Ok(()) };
+    shift(&mut questions[at], -2.0 * stated);
+    let found = plan.answers(&questions).swap_remove(at);
+    match found.interval {
+        Some([_, high]) if high < 0.0 => Ok(()),
+        _ => Err(format!("twice {stated:.4} added: {found:?}")),
+    }
+}
+
+fn beyond_the_margin(plan: Plan, seed: u64) -> Result<(), String> {
+    let mut questions = plan.questions(seed);
+    let at = (seed % plan.points as u64) as usize;
+    shift(&mut questions[at], -BEYOND_MARGIN.ln_1p());
+    let found = plan.answers(&questions).swap_remove(at);
+    match found.verdict {
+        Verdict::Same => Err(format!("{found:?}")),
+        _ => Ok(()),
+    }
+}
+
+fn shift(question: &mut Question, by: f64) {
+    question.sides[1].values_mut().for_each(|cell| cell.y += by);
+}
+
+impl Plan {
+    fn answers(self, questions: &[Question]) -> Vec<Answer> {
+        let design = match self.order {
+            Order::Pairs => Design::of_turns(self.runs),
+            Order::Random | Order::History => Design::Unpaired,
+        };
+        compare(questions, design, MARGIN)
+    }
+
+    /// The questions of one comparison without a difference.
+    fn questions(self, seed: u64) -> Vec<Question> {
+        let mut machine = Machine::new(self.points, seed);
+        let mut questions = vec![Question::default(); self.points];
+        if self.order == Order::History {
+            for _ in 0..SESSIONS {
+                let session: Vec<Vec<Cell>> = (0..self.runs).map(|_| machine.run()).collect();
+                keep(&mut questions, &session);
+            }
+        }
+        let mut sides: [Vec<Vec<Cell>>; 2] = [Vec::new(), Vec::new()];
+        for side in self.sides(&mut machine.random) {
+            sides[side].push(machine.run());
+        }
+        if self.order == Order::History {
+            keep(&mut questions, &sides[0]);
+        }
+        for (point, question) in questions.iter_mut().enumerate() {
+            let side = |runs: &[Vec<Cell>]| (0..).zip(runs).map(|(unit, run)| (unit, run[point])).collect();
+            question.sides = sides.each_ref().map(|runs| side(runs));
+            if self.has_steps && point % 2 == 0 {
+                on_steps(&mut question.sides);
+                question.step = STEP;
+            }
+        }
+        questions
+    }
+
+    /// The side of each run, in the order of time.
+    fn sides(self, random: &mut Random) -> Vec<usize> {
+        let mut sides: Vec<usize> = (0..2 * self.runs).map(|run| usize::from(run >= self.runs)).collect();
+        match self.order {
+            Order::History => {}
+            Order::Random => {
+                for last in (1..sides.len()).rev() {
+                    sides.swap(last, (random.fraction() * (last + 1) as f64) as usize);
+                }
+            }
+            Order::Pairs => {
+                for pair in sides.chunks_mut(2) {
+                    let first = usize::from(random.fraction() < 0.5);
+                    pair.copy_from_slice(&[first, 1 - first]);
+                }
+            }
+        }
+        sides
+    }
+}
+
+/// Keeps the median of each point of a session.
+fn keep(questions: &mut [Question], session: &[Vec<Cell>]) {
+    for (point, question) in questions.iter_mut().enumerate() {
+        let numbers: Vec<f64> = session.iter().map(|run| run[point].y).collect();
+        question.history.extend(measure::stats::spread(&numbers).map(|spread| spread.median));
+    }
+}
+
+/// Rounds numbers to steps of the clock.
+fn on_steps(sides: &mut [BTreeMap<u32, Cell>; 2]) {
+    let cells = sides.iter_mut().flat_map(BTreeMap::values_mut);
+    cells.for_each(|cell| cell.y = (cell.y / STEP).round() * STEP);
+}
+
+/// A machine that measures runs one after the other.
+struct Machine {
+    random: Random,
+    scales: Vec<f64>,
+    level: f64,
+}
+
+impl Machine {
+    /// A machine whose points vary by 0.5 to 2 % from run to run; a single point by 0.5 %.
+    fn new(points: usize, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let scale = |random: &mut Random| if points == 1 { 0.005 } else { random.magnitude(0.005, 0.02) };
+        let scales = (0..points).map(|_| scale(&mut random)).collect();
+        Self { random, scales, level: 0.0 }
+    }
+
+    fn run(&mut self) -> Vec<Cell> {
+        self.level += DRIFT * self.random.normal();
+        let is_far = self.random.fraction() < FAR_SHARE;
+        let common = self.residual();
+        let scales = self.scales.clone();
+        let mut cell = |scale: f64| {
+            let noise = (common + self.residual()) * std::f64::consts::FRAC_1_SQRT_2;
+            let far = if is_far { FAR_SHIFT } else { 0.0 };
+            Cell {
+                y: self.level + scale * noise + far,
+                placement_ns: Some(PLACEMENTS_NS[usize::from(is_far)]),
+            }
+        };
+        scales.into_iter().map(&mut cell).collect()
+    }
+
+    /// A residual of the recorded series, in units of its scale.
+    fn residual(&mut self) -> f64 {
+        RESIDUALS[(self.random.fraction() * RESIDUALS.len() as f64) as usize]
+    }
+}

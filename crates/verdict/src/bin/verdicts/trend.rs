@@ -1,0 +1,95 @@
+//! Series of synthetic runs whose changes are known.
+
+use measure::random::Random;
+use verdict::regime;
+use verdict::trend::changes;
+
+use crate::noise::RESIDUALS;
+use crate::{Row, Settings};
+
+/// Runs of a series.
+const RUNS: usize = 100;
+/// Variation from run to run.
+const SCALE: f64 = 0.01;
+/// The run after which a series changes, and how far from it a change still counts as found.
+const AFTER: usize = 40;
+const NEAR: usize = 20;
+
+/// How runs vary.
+#[derive(Clone, Copy)]
+enum Noise {
+    /// With the shape of a recorded series, each run alone.
+    Recorded,
+    /// In the order of the recorded series: neighbours resemble each other.
+    InOrder,
+    /// Autoregressive (0.4), with the heavy tails of Student's distribution of 4 degrees of
+    /// freedom.
+    Autoregressive,
+    /// As the first, with one of five runs of another regime of placement.
+    Flips,
+}
+
+const NOISES: [(&str, Noise); 4] = [
+    ("recorded shape", Noise::Recorded),
+    ("recorded order", Noise::InOrder),
+    ("AR(0.4), t4", Noise::Autoregressive),
+    ("recorded shape, flips", Noise::Flips),
+];
+
+/// All rows: series without a change, in which none may be found, and with one.
+pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
+    let trials = if settings.is_full { 4000 } else { 1000 };
+    let steady = NOISES.map(|(name, noise)| Row {
+        name: format!("{RUNS} runs, {name}: no change, one said"),
+        bar: Some(0.03),
+        trials,
+        trial: Box::new(move |seed| match found(noise, seed, 0.0).as_slice() {
+            [] => Ok(()),
+            places => Err(format!("changes at {places:?}")),
+        }),
+    });
+    // Numbers to know, and no promise: what autocorrelation costs.
+    let changed = NOISES.map(|(name, noise)| Row {
+        name: format!("{RUNS} runs, {name}: 10 % worse, not said"),
+        bar: None,
+        trials: trials / 4,
+        trial: Box::new(move |seed| {
+            let places = found(noise, seed, -0.1);
+            match places.iter().any(|at| at.abs_diff(AFTER) <= NEAR) {
+                true => Ok(()),
+                false => Err(format!("changes at {places:?}")),
+            }
+        }),
+    });
+    steady.into_iter().chain(changed).collect()
+}
+
+/// The changes that are found in a series, which changes by a step.
+fn found(noise: Noise, seed: u64, step: f64) -> Vec<usize> {
+    let mut random = Random(seed);
+    let start = (random.fraction() * RESIDUALS.len() as f64) as usize;
+    let mut last = 0.0;
+    let mut placements = Vec::new();
+    let mut series = Vec::new();
+    for run in 0..RUNS {
+        let is_far = matches!(noise, Noise::Flips) && random.fraction() < 0.2;
+        let anywhere = (random.fraction() * RESIDUALS.len() as f64) as usize;
+        let deviation = match noise {
+            Noise::Recorded | Noise::Flips => RESIDUALS[anywhere],
+            Noise::InOrder => RESIDUALS[(start + run) % RESIDUALS.len()],
+            Noise::Autoregressive => {
+                let squares: f64 = (0..4).map(|_| random.normal().powi(2)).sum();
+                last = 0.4 * last + random.normal() / (squares / 4.0).sqrt();
+                last
+            }
+        };
+        let level = if run < AFTER { 0.0 } else { step };
+        series.push(level + SCALE * deviation - if is_far { 1.166 } else { 0.0 });
+        placements.push(Some(if is_far { 198.0 } else { 30.0 }));
+    }
+    let kept: Vec<usize> =
+        (0..).zip(regime::most_frequent(&placements)).filter(|(_, kept)| *kept).map(|(run, _)| run).collect();
+    let compared: Vec<f64> = kept.iter().map(|run| series[*run]).collect();
+    // Without a margin, nothing but the test keeps false changes away.
+    changes(&compared, 1, 0.0).into_iter().map(|change| kept[change.at]).collect()
+}

@@ -1,0 +1,91 @@
+//! The floor of a comparison of two sessions: what one session differs from the next although
+//! nothing was changed, from a history of sessions.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The fewest sessions of a history.
+pub const LEAST: usize = 5;
+
+/// Returns half the width of the interval of a difference between two sessions that differ in
+/// nothing: t rms, where rms is the root mean square of the differences from each session of the
+/// history to the next, and t is the 1 - `tail` quantile of Student's distribution with as many
+/// degrees of freedom as there are differences. `history` holds a number of each session (its
+/// median), in the order of time; the session that is compared is its last. `None` for fewer than
+/// [`LEAST`] differences.
+#[must_use]
+pub fn floor(history: &[f64], tail: f64) -> Option<f64> {
+    let differences = history.len().checked_sub(1).filter(|differences| *differences >= LEAST)? as f64;
+    let squares: f64 = history.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    let student = StudentsT::new(0.0, 1.0, differences).ok()?;
+    Some(student.inverse_cdf(1.0 - tail) * (squares / differences).sqrt())
+}
+
+/// The probability below which an order of runs is not random.
+const ALPHA: f64 = 0.05;
+
+/// Whether the runs of two sides, in the order of time, alternate as often as in a random order:
+/// the runs test of Wald and Wolfowitz (1940) against too few stretches of one side. Sides that
+/// were measured one after the other fail it from four runs a side on.
+#[must_use]
+pub fn is_mixed(is_new: &[bool]) -> bool {
+    let new = is_new.iter().filter(|new| **new).count();
+    let base = is_new.len() - new;
+    if new == 0 || base == 0 {
+        return false;
+    }
+    let stretches = is_new.chunk_by(|a, b| a == b).count();
+    let total = choose(base + new, new);
+    // Stretches of the sides alternate, so their numbers differ by at most one.
+    let ways = |r: usize| {
+        let [less, more] = [r / 2, r.div_ceil(2)];
+        let of = |base_r, new_r| choose_stretches(base, base_r) * choose_stretches(new, new_r);
+        of(less, more) + of(more, less)
+    };
+    (2..=stretches).map(ways).sum::<f64>() / total > ALPHA
+}
+
+/// The ways to cut `n` runs into `r` stretches.
+fn choose_stretches(n: usize, r: usize) -> f64 {
+    if r == 0 || r > n { 0.0 } else { choose(n - 1, r - 1) }
+}
+
+fn choose(n: usize, k: usize) -> f64 {
+    (1..=k.min(n - k)).map(|i| (n + 1 - i) as f64 / i as f64).product()
+}
+
+#[cfg(test)]
+mod tests {
+    /// `scipy.stats.t.ppf(1 - 0.025 / m, 5) * sqrt(mean(diff(h) ** 2))`.
+    #[test]
+    fn the_floor_is_students() {
+        let history = [0.0, 0.01, -0.02, 0.0, 0.03, 0.01];
+        for (tail, floor) in FLOORS {
+            let found = super::floor(&history, tail).unwrap();
+            assert!((found / floor - 1.0).abs() < 1e-9, "{found}, not {floor}");
+        }
+        assert_eq!(super::floor(&history[1..], 0.025), None, "four differences");
+        assert_eq!(super::floor(&[], 0.025), None);
+    }
+
+    /// By counting all orders of the same sides.
+    #[test]
+    fn orders_with_few_stretches_are_not_mixed() {
+        for (base, new) in [(5, 5), (4, 6), (3, 3)] {
+            let orders: Vec<Vec<bool>> = (0_u32..1 << (base + new))
+                .filter(|bits| bits.count_ones() == new)
+                .map(|bits| (0..base + new).map(|at| bits >> at & 1 == 1).collect())
+                .collect();
+            let stretches = |order: &[bool]| order.chunk_by(|a, b| a == b).count();
+            for order in &orders {
+                let few = orders.iter().filter(|other| stretches(other) <= stretches(order)).count();
+                let is_random = few as f64 / orders.len() as f64 > 0.05;
+                assert_eq!(super::is_mixed(order), is_random, "{order:?}");
+            }
+        }
+        assert!(!super::is_mixed(&[false, false]) && !super::is_mixed(&[]));
+        assert!(super::is_mixed(&[false, true, true, false, true, false]));
+    }
+
+    const FLOORS: [(f64, f64); 2] =
+        [(0.025, 0.059_734_923_836_896_416), (0.025 / 33.0, 0.145_692_619_560_540_66)];
+}

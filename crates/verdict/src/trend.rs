@@ -1,0 +1,202 @@
+//! Where a series of runs changes: the largest CUSUM of ranks, and binary segmentation (Pettitt, A
+//! Non-Parametric Approach to the Change-Point Problem, Applied Statistics 28 (1979), 126-135;
+//! Truong, Oudre and Vayatis, Selective review of offline change point detection methods, Signal
+//! Processing 167 (2020), section 5.2).
+//!
+//! The null distribution comes from permuted runs; where neighbouring runs resemble each other,
+//! from permuted blocks of runs.
+
+use measure::random::Random;
+
+use crate::orders::{middle, ranked, shuffle, sorted};
+use crate::ranks;
+
+/// The fewest runs on each side of a change.
+pub const SEGMENT: usize = 5;
+/// The largest p-value of a change, of one quantity.
+pub const ALPHA: f64 = 0.01;
+/// Neighbouring runs resemble each other if the correlation of their ranks, times the square root
+/// of the number of runs, exceeds this. A smaller threshold costs power where runs do not; with 2,
+/// 8 % of the series of `verdicts` whose neighbours correlate by 0.4 get a false change.
+const RESEMBLING: f64 = 1.0;
+/// Runs in a block, where neighbouring runs resemble each other. With 5, blocks still resemble each
+/// other (4 % false changes in the same series); with 10, too few blocks find changes.
+const BLOCK: usize = 8;
+/// Permutations, of one quantity.
+const ORDERS: usize = 999;
+/// Permutations, of any number of quantities.
+const ORDERS_MAX: usize = 99_999;
+/// The seed of all permutations.
+const SEED: u64 = 0x7472_656e_6473;
+
+/// A change in a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// The index of the first run after the change.
+    pub at: usize,
+    /// The difference between the runs after and before it, up to the next changes: the shift of
+    /// Hodges and Lehmann, in the unit of the series.
+    pub shift: f64,
+}
+
+/// Returns the changes of a series, in their order. `quantities` is the number of series that are
+/// asked about together: each gets that share of [`ALPHA`]. A change is said only if it is larger
+/// than a ratio of 1 + `margin` of the numbers, of which the series has the logarithms.
+#[must_use]
+pub fn changes(series: &[f64], quantities: usize, margin: f64) -> Vec<Change> {
+    let mut places = segmented(series, quantities, 1);
+    if autocorrelation(&residuals(series, &places)) > RESEMBLING / (series.len() as f64).sqrt() {
+        places = segmented(series, quantities, BLOCK);
+    }
+    // The smallest change goes first: without it, its neighbours have longer segments.
+    let least = margin.ln_1p();
+    loop {
+        let found = shifts(series, &places);
+        let smallest = found.iter().min_by(|a, b| a.shift.abs().total_cmp(&b.shift.abs()));
+        match smallest.filter(|change| change.shift.abs() <= least) {
+            Some(change) => places.retain(|at| *at != change.at),
+            None => return found,
+        }
+    }
+}
+
+/// Returns the places of significant changes, sorted.
+fn segmented(series: &[f64], quantities: usize, block: usize) -> Vec<usize> {
+    let mut random = Random(SEED);
+    let alpha = ALPHA / quantities.max(1) as f64;
+    let orders = ((ORDERS + 1) * quantities.max(1) - 1).min(ORDERS_MAX);
+    let mut places = Vec::new();
+    let mut open = vec![(0, series.len())];
+    while let Some((start, end)) = open.pop() {
+        let ranks = ranked(&series[start..end], &mut random);
+        let Some((at, largest)) = largest(&ranks) else { continue };
+        let mut blocks: Vec<&[u32]> = ranks.chunks(block).collect();
+        let mut reached = 1;
+        for _ in 0..orders {
+            shuffle(&mut blocks, &mut random);
+            let (_, other) = self::largest(&blocks.concat()).unwrap_or((0, f64::INFINITY));
+            reached += usize::from(other >= largest);
+            if reached as f64 > alpha * (orders + 1) as f64 {
+                break;
+            }
+        }
+        if reached as f64 <= alpha * (orders + 1) as f64 {
+            let at = start + at;
+            places.push(at);
+            open.extend([(start, at), (at, end)]);
+        }
+    }
+    places.sort_unstable();
+    places
+}
+
+/// Returns the place of the largest CUSUM of ranks (from 0), and its size in units of its own
+/// deviation; `None` for too short a segment.
+fn largest(ranks: &[u32]) -> Option<(usize, f64)> {
+    let n = ranks.len();
+    let mean = (n as f64 - 1.0) / 2.0;
+    let mut sum = 0.0;
+    let mut best = None;
+    for (k, rank) in (1..).zip(ranks) {
+        sum += f64::from(*rank) - mean;
+        if k < SEGMENT || k + SEGMENT > n {
+            continue;
+        }
+        let size = f64::abs(sum) / (k as f64 * (n - k) as f64 * (n as f64 + 1.0) / 12.0).sqrt();
+        if best.is_none_or(|(_, most)| size > most) {
+            best = Some((k, size));
+        }
+    }
+    best
+}
+
+/// The segments between changes.
+fn segments<'a>(series: &'a [f64], places: &'a [usize]) -> impl Iterator<Item = &'a [f64]> {
+    let starts = std::iter::once(0).chain(places.iter().copied());
+    let ends = places.iter().copied().chain([series.len()]);
+    starts.zip(ends).map(|(start, end)| &series[start..end])
+}
+
+/// The differences of the runs from the middle of their segments.
+fn residuals(series: &[f64], places: &[usize]) -> Vec<f64> {
+    let of = |segment: &[f64]| {
+        let centre = middle(&sorted(segment.to_vec())).unwrap_or(0.0);
+        segment.iter().map(|y| y - centre).collect::<Vec<f64>>()
+    };
+    segments(series, places).flat_map(of).collect()
+}
+
+/// The correlation of the ranks of each two neighbours.
+fn autocorrelation(series: &[f64]) -> f64 {
+    let ranks = ranked(series, &mut Random(SEED));
+    let mean = (ranks.len() as f64 - 1.0) / 2.0;
+    let centred: Vec<f64> = ranks.into_iter().map(|rank| f64::from(rank) - mean).collect();
+    let squares: f64 = centred.iter().map(|rank| rank * rank).sum();
+    let products: f64 = centred.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    if squares == 0.0 { 0.0 } else { products / squares }
+}
+
+/// The changes at these places, with their sizes.
+fn shifts(series: &[f64], places: &[usize]) -> Vec<Change> {
+    let all: Vec<&[f64]> = segments(series, places).collect();
+    let shift = |pair: &[&[f64]]| ranks::shift(&ranks::differences(pair[0], pair[1])).unwrap_or(0.0);
+    places.iter().zip(all.windows(2)).map(|(at, pair)| Change { at: *at, shift: shift(pair) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(seed: u64, steps: &[(usize, f64)], scale: f64, memory: f64) -> Vec<f64> {
+        let mut random = Random(seed);
+        let mut noise = 0.0;
+        let mut next = |level: f64| {
+            noise = memory * noise + scale * random.normal();
+            level + noise
+        };
+        steps.iter().flat_map(|(n, level)| vec![*level; *n]).map(&mut next).collect()
+    }
+
+    #[test]
+    fn changes_are_found_where_they_are() {
+        let found = changes(&series(1, &[(60, 0.0), (60, -0.1), (60, 0.1)], 0.01, 0.0), 1, 0.05);
+        let places: Vec<usize> = found.iter().map(|change| change.at).collect();
+        assert_eq!(places, [60, 120], "{found:?}");
+        assert!((found[0].shift + 0.1).abs() < 0.01 && (found[1].shift - 0.2).abs() < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn changes_within_the_margin_or_of_few_runs_are_not_said() {
+        assert_eq!(changes(&series(2, &[(40, 0.0), (40, -0.03)], 0.005, 0.0), 1, 0.05), []);
+        assert_eq!(changes(&series(3, &[(60, 0.0), (3, -0.5)], 0.01, 0.0), 1, 0.05), []);
+        for n in 0..10 {
+            assert_eq!(changes(&series(4, &[(n, 0.0)], 0.01, 0.0), 1, 0.0), [], "{n} runs");
+        }
+        assert_eq!(changes(&[1.0; 60], 1, 0.0), [], "a constant");
+    }
+
+    /// A random walk has no change, and permuting single runs finds many in it.
+    #[test]
+    fn runs_that_resemble_their_neighbours_are_permuted_in_blocks() {
+        let walks = (0..10).map(|seed| series(100 + seed, &[(60, 0.0)], 0.05, 0.6));
+        let [mut single, mut blocks] = [0, 0];
+        for walk in walks {
+            single += segmented(&walk, 1, 1).len();
+            blocks += changes(&walk, 1, 0.0).len();
+        }
+        assert!(single > blocks, "{single} changes by single runs, {blocks} by blocks");
+    }
+
+    /// The largest CUSUM by its definition, from the ranks of `scipy.stats.rankdata`.
+    #[test]
+    fn the_largest_cusum_is_that_of_its_definition() {
+        let ranks = [2_u32, 0, 3, 1, 4, 8, 5, 9, 7, 6, 11, 10];
+        let (at, size) = largest(&ranks).unwrap();
+        let by_hand = |k: usize| {
+            let sum: f64 = ranks[..k].iter().map(|rank| f64::from(*rank) + 1.0 - 6.5).sum();
+            sum.abs() / (k as f64 * (12 - k) as f64 * 13.0 / 12.0).sqrt()
+        };
+        assert_eq!((at, size), (5, by_hand(5)));
+        assert!(by_hand(5) > by_hand(6) && by_hand(5) > by_hand(7));
+    }
+}
