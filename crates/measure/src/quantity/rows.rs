@@ -2,7 +2,7 @@
 
 use super::row::{At, Interval, OfCounted, Quantity, Reading};
 use super::statistic::{OF_MESSAGES, STATISTICS};
-use crate::record::{Cpu, End, Latency, LatencyKind, Point, Throughput};
+use crate::record::{Cpu, End, Latency, LatencyKind, Point, Status, Throughput};
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
 
 /// Path of the cost of a call, which is not a whole number of nanoseconds.
@@ -47,6 +47,7 @@ quantities! {
     number("cpu_ns_per_byte", Number, |p, _| cpu_ns_per_byte(p), "CPU time of both ranks per byte, in ns").offered();
     number("cpu_ns_per_message", Number, |p, _| cpu_ns_per_message(p), "CPU time of both ranks per message, in ns").offered();
     number("half_mean_ns", Time, |p, _| half_mean_ns(p), "mean of half a round trip").offered();
+    number("messages_lost", Number, |p, _| known_lost(p), "messages that were lost").with_interval(exact).offered();
     number("wall_ns", Time, |p, _| Some(p.wall_ns as f64), "wall time of the point").offered();
     number("fairness.jain", Number, |p, _| Some(p.fairness?.jain), "Jain's index of fairness");
     number("fairness.least_share", Share, |p, _| Some(p.fairness?.least_share), "smallest share, relative to the largest");
@@ -196,6 +197,22 @@ pub fn arrived(point: &Point) -> Option<u64> {
 /// Messages of a point that were lost.
 pub fn lost(point: &Point) -> u64 {
     point.counters.get("messages_lost").copied().unwrap_or(0)
+}
+
+/// Messages of a point that were lost; `None` where they were not counted and could be lost. A
+/// reliable connection that loses a message breaks, so that its point fails (IBTA vol. 1, 9.7.5).
+fn known_lost(point: &Point) -> Option<f64> {
+    let timed = point.latency.as_ref().map(|latency| latency.count);
+    let is_whole = || timed.is_some() && timed == point.iterations;
+    let is_reliable = || point.axes.get("service").is_some_and(|service| service == "RC");
+    let counted = point.counters.get("messages_lost").copied();
+    let none = || (point.status == Status::Measured && (is_reliable() || is_whole())).then_some(0);
+    Some(counted.or_else(none)? as f64)
+}
+
+/// The interval of a number that was counted.
+fn exact(_: &Point, count: f64) -> Interval {
+    Interval { ends: Some([count; 2]), samples: None }
 }
 
 /// Messages that were posted, including the warm-up.

@@ -12,6 +12,7 @@ mod costs;
 mod data;
 mod distributions;
 mod environments;
+mod expectations;
 mod figures;
 mod findings;
 mod forest;
@@ -36,6 +37,7 @@ use measure::presentation::Patterns;
 use measure::record::{Point, Run};
 
 use crate::error::Error;
+use crate::expectations::judge;
 use crate::findings::{answer, no_network};
 use crate::{Points, SampleSource};
 use figures::Heading;
@@ -71,6 +73,7 @@ pub fn write(
     let shown = Points { points, devices: &run.devices, patterns };
     let figures = figures::render(run, shown, samples);
     let data = data::collect(shown, figures.charts, samples);
+    let judged = judge(&run.expectations, shown);
     let answers = answer(&run.findings, shown, no_network(run));
     let overview = overview::render(run, shown, &answers, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
@@ -85,6 +88,7 @@ pub fn write(
                 div class="frame" {
                     (contents(run, &figures.headings))
                     main {
+                        (expectations::render(&judged))
                         (findings::render(run, &answers))
                         (figures.html)
                         (PreEscaped(EXPLORER))
@@ -139,6 +143,7 @@ fn contents(run: &Run, figures: &[Heading]) -> Markup {
             details id="contents-list" open {
                 summary { "Contents" }
                 ul {
+                    @if !run.expectations.is_empty() { (item(expectations::ID, expectations::TITLE)) }
                     @if !run.findings.is_empty() { (item(findings::ID, findings::title(run))) }
                     @for of_level in figures.chunk_by(|one, next| one.level == next.level) {
                         @match &of_level[0].level {
