@@ -27,6 +27,8 @@ Examples:
   rdmascope lat send --local -c UD     latency of datagrams on this host
   rdmascope lat read                   a server, which waits for its client
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
+  rdmascope lat send --local --expect 'p99 <= 20us'
+                                       ends with status 3 if it takes longer
   rdmascope lat tcp --local            latency over TCP, as netperf's TCP_RR
   rdmascope one-way send --local       one-way latency of every message
   rdmascope fan-out send               from one rank to several ranks and back
@@ -62,6 +64,7 @@ Exit status:
   0  done
   1  could not run or did not finish
   2  wrong usage or plan
+  3  an expectation is not met, or a comparison found the new side worse
   4  some points failed, and the others were measured
   126, 127  exec: the system cannot start the program, or there is no such program
   130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; finished points are kept";

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 /// Exit status of a command that could not run or did not finish.
 pub(crate) const DID_NOT_FINISH: u8 = 1;
+/// Exit status of a run that does not meet an expectation, and of a comparison that found the new
+/// side worse.
+pub(crate) const NOT_MET: u8 = 3;
 /// Exit status of a run in which some points failed.
 pub(crate) const PARTIAL: u8 = 4;
 /// Exit status of a program that `exec` found and could not start, as a shell's.

@@ -110,7 +110,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Plans { name, .. } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => match &arguments.resume {
-            Some(directory) => resume::resume(directory, arguments.verbose),
+            Some(directory) => resume::resume(directory, &arguments),
             None => run::run(&arguments, words),
         },
         Command::Transfer(arguments) => transfer::transfer(&arguments, &words),

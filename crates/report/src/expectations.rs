@@ -13,8 +13,11 @@
 mod text;
 
 use measure::expectation::{Expectation, Limit};
+use measure::figure::Unit;
+use measure::presentation::Patterns;
 use measure::record::{Axes, Point, Status};
 use measure::selection::EXPERIMENT;
+use measure::units::Dimension;
 use serde_json::Value;
 
 use crate::folded::{Measured, NO_POINT, fold};
@@ -119,7 +122,7 @@ fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<C
     for ((experiment, axes), points) in groups {
         let own = axes.iter().filter(|(axis, _)| varying.has(&experiment, axis));
         let label = value::labels([(&EXPERIMENT.to_owned(), &Value::from(experiment.as_str()))].into_iter().chain(own));
-        let measured = fold(&points, run.patterns, &expectation.quantity, None);
+        let measured = fold(&points, run.patterns, &expectation.quantity, unit(expectation, run.patterns));
         let limit = measured.as_ref().ok().and_then(|_| limit(expectation, &points, run));
         let judgement = match &measured {
             Ok(measured) => judgement(expectation, measured, limit),
@@ -165,6 +168,16 @@ fn has_quantity(expectation: &Expectation, experiment: &str, run: Points<'_>) ->
     !expectation.experiments.is_empty()
         || of_experiment().any(|point| number(point).is_some())
         || of_experiment().all(|point| point.status != Status::Measured)
+}
+
+/// The unit to print numbers in: that of the bound, or for parts of a link the one of its rate.
+fn unit(expectation: &Expectation, patterns: Patterns) -> Option<Unit> {
+    let dimension = patterns.find(&expectation.quantity)?.unit();
+    expectation.bound.unit().or(match dimension {
+        Dimension::Bandwidth => Some(Unit::GbPerS),
+        Dimension::MessageRate => Some(Unit::MmsgPerS),
+        _ => None,
+    })
 }
 
 /// The limit as a number; `None` where the link is not known.

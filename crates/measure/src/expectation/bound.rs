@@ -77,6 +77,20 @@ impl Bound {
         }
     }
 
+    /// The unit to print numbers in that are compared with the limit.
+    pub fn unit(&self) -> Option<Unit> {
+        match self.limit {
+            Limit::OfLink(_) => None,
+            Limit::Number { dimension, .. } => {
+                let mut of_kind = Unit::ALL.into_iter().filter(|unit| unit.dimension() == dimension);
+                of_kind.find(|unit| {
+                    let number = self.text.strip_suffix(unit.symbol()).map(str::trim_end);
+                    number.is_some_and(|text| text.ends_with(|c: char| c.is_ascii_digit() || c == '.'))
+                })
+            }
+        }
+    }
+
     /// Refuses a limit that does not fit what a quantity measures; the error continues a sentence.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::figure::Unit;
 use crate::units::Dimension::{Bandwidth, MessageRate, Number, Share, Time};
 
 fn limit(text: &str) -> Limit {
@@ -82,6 +83,21 @@ fn a_limit_in_another_unit_is_refused_with_what_fits() {
     assert!(refusal("<= 1 Gb/s", MessageRate).is_err() && refusal("<= 1 us", Number).is_err());
     for (text, of) in [("<= 1 us", Time), (">= 9 % of link", MessageRate), ("<= 0.1", Share), ("< 1 %", Share)] {
         assert_eq!(refusal(text, of), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn numbers_are_printed_in_the_unit_of_the_limit() {
+    for (text, unit) in [
+        ("<= 5 us", Some(Unit::Us)),
+        ("<= 5s", Some(Unit::S)),
+        ("<= 5.ms", Some(Unit::Ms)),
+        (">= 1 MB/s", Some(Unit::MBPerS)),
+        (">= 2k/s", None),
+        (">= 90 % of link", None),
+        ("<= 0", None),
+    ] {
+        assert_eq!(Bound::parse(text).unwrap().unit(), unit, "{text}");
     }
 }
 
