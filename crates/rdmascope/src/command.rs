@@ -11,6 +11,7 @@ use crate::cli::{benchmark, known};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
+use crate::export::{EXAMPLES as EXPORT_EXAMPLES, ExportArguments};
 use crate::import::{EXAMPLES as IMPORT_EXAMPLES, ImportArguments};
 use crate::init::InitArguments;
 use crate::model::{EXAMPLES as MODEL_EXAMPLES, ModelArguments};
@@ -42,6 +43,7 @@ Examples:
   rdmascope advise --local             recommends service, polling and more
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the plan quick between two hosts
+  rdmascope export runs/* > all.csv    numbers for pandas, Prometheus, CI
   rdmascope model gamess-2016          fits models to the latencies of a paper
   rdmascope devices                    lists devices, ports, GIDs and MPI
   rdmascope doctor                     finds settings that spoil measurements
@@ -146,6 +148,9 @@ pub(crate) enum Command {
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
+    /// Write the numbers or samples of runs for other programs: CSV, JSON, metrics, test results.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArguments),
     /// Convert logs of VILLASnode to a record, to compare new measurements with it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),

@@ -11,6 +11,7 @@ mod devices;
 mod doctor;
 mod exec;
 mod execute;
+mod export;
 mod failure;
 mod import;
 mod init;
@@ -93,6 +94,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Supervise { program_in, remove, words } => Ok(ExitCode::from(match (program_in, remove) {
             (_, Some(directory)) => {
                 supervisor::remove_in_the_end(&directory);

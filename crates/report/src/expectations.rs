@@ -26,6 +26,7 @@ use crate::list::grouped;
 use crate::varying::Varying;
 use crate::{Points, value};
 
+pub(crate) use text::line;
 pub use text::text;
 
 /// How a bound and a number relate.

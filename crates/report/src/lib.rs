@@ -4,6 +4,7 @@
 //! * [`terminal`]: tables printed as points end, in perftest's layout;
 //! * [`html`]: the report, a single file;
 //! * [`expectations`]: whether the run keeps the bounds that the user sets;
+//! * [`export`]: the numbers of runs for other programs;
 //! * [`figures`]: the charts of the report as files, for papers;
 //! * [`advice`]: the best configuration for a goal, and the cost of each step away from it;
 //! * [`link`]: signal and data rates of links, and the headers of packets;
@@ -28,6 +29,7 @@ mod costs;
 mod environments;
 mod error;
 pub mod expectations;
+pub mod export;
 pub mod figures;
 mod findings;
 mod folded;

@@ -1,6 +1,6 @@
 //! The rows of all patterns: every number of a point.
 
-use super::row::{At, Interval, OfCounted, Quantity, Reading};
+use super::row::{At, Interval, OfCounted, OfNames, Quantity, Reading};
 use super::statistic::{OF_MESSAGES, STATISTICS};
 use crate::record::{Cpu, End, Latency, LatencyKind, Point, Status, Throughput};
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
@@ -55,7 +55,8 @@ quantities! {
         "core-to-core latency before the point");
     number("calibration.after_ns", Time, |p, _| Some(p.calibration.as_ref()?.after_ns),
         "core-to-core latency after the point");
-    number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}");
+    number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}")
+        .named(|p| p.counters.keys().cloned().collect());
 }
 
 /// A function that finds a latency in a point.
@@ -66,7 +67,7 @@ pub type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
 /// The row of a number without an interval within one run.
 pub const fn number(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
     let reading = Reading::Number { unit, of, interval: |_, _| Interval { ends: None, samples: None } };
-    Quantity { path, reading, help, is_offered: false, counted: None }
+    Quantity { path, reading, help, is_offered: false, counted: None, names: None }
 }
 
 const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
@@ -76,7 +77,7 @@ const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static 
 /// The row of a latency, with all of its statistics.
 pub const fn latency(path: &'static str, of: OfLatency, help: &'static str) -> Quantity {
     let reading = Reading::Latency { of, messages: |_| 1.0, statistics: STATISTICS };
-    Quantity { path, reading, help, is_offered: false, counted: None }
+    Quantity { path, reading, help, is_offered: false, counted: None, names: None }
 }
 
 impl Quantity {
@@ -95,6 +96,12 @@ impl Quantity {
     #[must_use]
     pub const fn counted_in(self, counted: OfCounted) -> Self {
         Self { counted: Some(counted), ..self }
+    }
+
+    /// The same, with the names that a point has in the place of a last `*`.
+    #[must_use]
+    pub const fn named(self, names: OfNames) -> Self {
+        Self { names: Some(names), ..self }
     }
 
     /// The same, offered by hints when a wrong path resembles no other.
