@@ -49,10 +49,11 @@ impl Patterns {
     /// Lists the paths of all numbers that a point has, the most usual first.
     pub fn paths(self, point: &Point) -> Vec<String> {
         let own = self.of(&point.pattern).quantities;
-        let all = own.iter().chain(quantity::ALL).flat_map(|row| quantity::paths_of(row, point));
+        let all = quantity::ALL.iter().chain(own).flat_map(|row| quantity::paths_of(row, point));
         let mut seen = BTreeSet::new();
         let is_new = |path: &String| seen.insert(path.clone());
-        let has_number = |path: &String| self.find_at(point, path).is_some_and(|found| found.number(point).is_some());
+        let has_number =
+            |path: &String| self.find_at(point, path).is_some_and(|found| found.number(point).is_some());
         all.filter(has_number).filter(is_new).collect()
     }
 

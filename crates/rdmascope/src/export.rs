@@ -76,23 +76,38 @@ impl FormatWord {
 pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let format = arguments.format.format();
     if arguments.samples && !OF_SAMPLES.contains(&format) {
-        return Err(Usage("--samples writes csv or json: leave --format out, or give one of them".to_owned()).into());
+        return Err(Usage(
+            "--samples writes csv or json: leave --format out, or give one of them".to_owned(),
+        )
+        .into());
     }
     if format == Format::Junit && !arguments.quantity.is_empty() {
-        let words = "--format junit has the results of points and expectations: leave --quantity out".to_owned();
+        let words =
+            "--format junit has the results of points and expectations: leave --quantity out".to_owned();
         return Err(Usage(words).into());
     }
     arguments.quantity.iter().try_for_each(|path| known(path))?;
     let runs: Vec<RunReader> =
         arguments.runs.iter().map(|run| RunReader::open(run)).collect::<Result<_, _>>()?;
-    let samples: Vec<_> = runs.iter().map(|run| |path: &str| run.sample_file(path).map_err(|e| e.to_string())).collect();
+    let samples: Vec<_> =
+        runs.iter().map(|run| |path: &str| run.sample_file(path).map_err(|e| e.to_string())).collect();
     let with_samples = runs.iter().zip(&samples);
     let exported: Vec<Exported<'_>> = with_samples
-        .map(|(run, samples)| Exported { name: name(run.dir()), run: run.run(), points: run.points(), samples })
+        .map(|(run, samples)| Exported {
+            name: name(run.dir()),
+            run: run.run(),
+            points: run.points(),
+            samples,
+        })
         .collect();
-    for (run, shown) in exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !run.has_samples()) {
+    for (run, shown) in
+        exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !run.has_samples())
+    {
         let shown = harmless(&shown.display().to_string());
-        eprintln!("rdmascope: the run {shown} has no samples: it kept histograms ({} points)", run.points.len());
+        eprintln!(
+            "rdmascope: the run {shown} has no samples: it kept histograms ({} points)",
+            run.points.len()
+        );
     }
     let write = |out: &mut dyn Write| match arguments.samples {
         true => export::write_samples(&exported, format, out),

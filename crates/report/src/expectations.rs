@@ -122,7 +122,9 @@ fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<C
     let mut all = Vec::new();
     for ((experiment, axes), points) in groups {
         let own = axes.iter().filter(|(axis, _)| varying.has(&experiment, axis));
-        let label = value::labels([(&EXPERIMENT.to_owned(), &Value::from(experiment.as_str()))].into_iter().chain(own));
+        let label = value::labels(
+            [(&EXPERIMENT.to_owned(), &Value::from(experiment.as_str()))].into_iter().chain(own),
+        );
         let measured = fold(&points, run.patterns, &expectation.quantity, unit(expectation, run.patterns));
         let limit = measured.as_ref().ok().and_then(|_| limit(expectation, &points, run));
         let judgement = match &measured {
@@ -133,7 +135,10 @@ fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<C
         all.push(Case {
             label,
             figure: measured.as_ref().map(figure).unwrap_or_default(),
-            limit: limit.filter(|_| is_of_link).zip(measured.as_ref().ok()).map(|(at, of)| of.in_its_unit(at)),
+            limit: limit
+                .filter(|_| is_of_link)
+                .zip(measured.as_ref().ok())
+                .map(|(at, of)| of.in_its_unit(at)),
             judgement,
             id: measured.ok().map(|measured| measured.id),
             experiment,
@@ -186,7 +191,8 @@ fn limit(expectation: &Expectation, points: &[&Point], run: Points<'_>) -> Optio
     match expectation.bound.limit {
         Limit::Number { at, .. } => Some(at),
         Limit::OfLink(share) => {
-            let mut limits = points.iter().filter_map(|point| LinkLimit::of(point, run.devices, run.patterns));
+            let mut limits =
+                points.iter().filter_map(|point| LinkLimit::of(point, run.devices, run.patterns));
             Some(share * limits.next()?.number(&expectation.quantity)?)
         }
     }
@@ -215,7 +221,9 @@ fn judgement(expectation: &Expectation, measured: &Measured, limit: Option<f64>)
 /// A number in print, with the ends of its interval.
 fn figure(measured: &Measured) -> String {
     let interval = match measured.y.low < measured.y.high {
-        true => format!(" [{}, {}]", measured.in_its_unit(measured.y.low), measured.in_its_unit(measured.y.high)),
+        true => {
+            format!(" [{}, {}]", measured.in_its_unit(measured.y.low), measured.in_its_unit(measured.y.high))
+        }
         false => String::new(),
     };
     measured.text().replacen(" (n", &format!("{interval} (n"), 1).trim_end().to_owned()

@@ -82,13 +82,19 @@ fn names(plan: &Plan, expectation: &Expectation) -> Result<(), String> {
     }
     let quantity = &expectation.quantity;
     // Paths begin with a group; a single word is a misspelt short name.
-    let short = if quantity.contains('.') { String::new() } else { hint_or_all(quantity, &SHORT.map(|(short, _)| short)) };
+    let short = if quantity.contains('.') {
+        String::new()
+    } else {
+        hint_or_all(quantity, &SHORT.map(|(short, _)| short))
+    };
     let judged = match &expectation.experiments[..] {
         [] => all.into_iter().map(str::to_owned).collect(),
         named => named.to_vec(),
     };
     let known = quantities::check_of(plan, &judged, quantity);
-    known.map_err(|hint| format!("unknown quantity {quantity:?}{}", if short.is_empty() { hint } else { short }))
+    known.map_err(|hint| {
+        format!("unknown quantity {quantity:?}{}", if short.is_empty() { hint } else { short })
+    })
 }
 
 /// Checks that the bound is in a unit of the quantity.

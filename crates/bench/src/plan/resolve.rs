@@ -12,8 +12,8 @@
 //! ranks.
 
 use measure::conditions::{AS_IS, Wanted};
-use measure::figure::Figure;
 use measure::expectation::Expectation;
+use measure::figure::Figure;
 use measure::finding::Finding;
 use measure::record::Axes;
 use serde::Serialize;

@@ -59,10 +59,8 @@ fn experiment_text(experiment: &Experiment, offered: &[Offered]) -> String {
 
 /// A figure or an expectation.
 fn table_text(heading: &str, table: &impl Serialize) -> Result<String, Error> {
-    let cannot = |error: serde_json::Error| Error::Plan {
-        place: format!("[[{heading}]]"),
-        words: error.to_string(),
-    };
+    let cannot =
+        |error: serde_json::Error| Error::Plan { place: format!("[[{heading}]]"), words: error.to_string() };
     let Value::Object(mut keys) = serde_json::to_value(table).map_err(cannot)? else {
         return Ok(String::new());
     };

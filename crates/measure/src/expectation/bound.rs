@@ -106,7 +106,9 @@ impl Bound {
         };
         let right = match dimension {
             Bandwidth => "a bandwidth such as \"12 Gb/s\" or a part of the link such as \"90 % of link\"",
-            MessageRate => "a rate such as \"2 Mmsg/s\" or \"500k/s\", or a part of the link such as \"90 % of link\"",
+            MessageRate => {
+                "a rate such as \"2 Mmsg/s\" or \"500k/s\", or a part of the link such as \"90 % of link\""
+            }
             Number => "a number without a unit",
             Share => "a share such as \"0.1 %\"",
             Time => "a time such as \"5 us\"",
@@ -159,12 +161,8 @@ fn limit(text: &str) -> Option<Limit> {
 }
 
 /// The signs of relations; a longer sign comes before its beginning.
-const RELATIONS: [(&str, Relation); 4] = [
-    ("<=", Relation::AtMost),
-    ("<", Relation::Below),
-    (">=", Relation::AtLeast),
-    (">", Relation::Above),
-];
+const RELATIONS: [(&str, Relation); 4] =
+    [("<=", Relation::AtMost), ("<", Relation::Below), (">=", Relation::AtLeast), (">", Relation::Above)];
 
 /// What to write instead of a text that is no bound.
 pub const EXAMPLES: &str =

@@ -104,7 +104,9 @@ impl Quantity {
     /// Its paths that a point may have a number at: with each rank, kind of latency and name.
     pub(super) fn paths_of(&self, point: &Point) -> Vec<String> {
         let ranks = match self.path.contains(".N.") {
-            true => (0..point.ends.len()).map(|rank| self.path.replace(".N.", &format!(".{rank}."))).collect(),
+            true => {
+                (0..point.ends.len()).map(|rank| self.path.replace(".N.", &format!(".{rank}."))).collect()
+            }
             false => vec![self.path.to_owned()],
         };
         // The main latency has paths of its own.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bench::axis::SIZE_BYTES;
 use bench::command::{Choice, Subject};
-use bench::plan::{Plan, Settings};
 use bench::plan::offer::{Offer, Offered, carrier};
+use bench::plan::{Plan, Settings};
 use bench::point::{Length, Operation, Pattern};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};

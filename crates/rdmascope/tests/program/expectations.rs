@@ -18,7 +18,11 @@ fn a_bound_that_is_not_met_ends_with_3() {
     assert_eq!(not_met.status, Some(3), "{not_met:?}");
     let why = "rdmascope: an expectation is not met: the tables and the record say why\n";
     assert_eq!(not_met.stderr, why);
-    assert!(not_met.stdout.contains("1. latency.max_ns <= 1ns\n    lat-send  not met; "), "{}", not_met.stdout);
+    assert!(
+        not_met.stdout.contains("1. latency.max_ns <= 1ns\n    lat-send  not met; "),
+        "{}",
+        not_met.stdout
+    );
     // The record has the bound, and the report judges it again.
     let (run, _) = scratch.record("run");
     assert_eq!(run.expectations[0].to_string(), "latency.max_ns <= 1ns");

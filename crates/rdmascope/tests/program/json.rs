@@ -5,11 +5,19 @@ use serde_json::Value;
 
 use crate::support::{Scratch, schema};
 
+/// Asserts that a value keeps to a published schema.
+#[track_caller]
+fn keeps_to(name: &str, value: &Value) {
+    let path = format!("{}/../../docs/schema/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let schema = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(schema::errors(&schema, value), Vec::<String>::new());
+}
+
 /// The points of a text with a JSON object per line, each checked against the schema.
 fn points(text: &str) -> Vec<Point> {
     let of_line = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        schema::assert_point(&value);
+        keeps_to("point", &value);
         serde_json::from_value(value).unwrap()
     };
     text.lines().map(of_line).collect()
@@ -51,7 +59,8 @@ fn a_plan_prints_points_as_json_too() {
     assert!(ended.stderr.contains("run/report.html\n"), "{}", ended.stderr);
     // The lines are those of the record, which also has distributions.
     let (_, recorded) = scratch.record("run");
-    let of = |points: &[Point]| points.iter().map(|point| (point.id, point.latency.clone())).collect::<Vec<_>>();
+    let of =
+        |points: &[Point]| points.iter().map(|point| (point.id, point.latency.clone())).collect::<Vec<_>>();
     assert_eq!(of(&points(&ended.stdout)), of(&recorded));
 }
 
@@ -67,13 +76,17 @@ fn the_file_of_perftest_is_one_valid_object() {
         assert_eq!(ended.status, Some(0), "{words:?}: {ended:?}");
         let file = std::fs::read_to_string(scratch.at("perftest_out.json")).unwrap();
         let file: Value = serde_json::from_str(&file).unwrap_or_else(|error| panic!("{words:?}: {error}"));
-        schema::assert_run(&file["test_info"]);
+        keeps_to("run", &file["test_info"]);
         let results = file["results"].as_array().unwrap();
-        results.iter().for_each(schema::assert_point);
+        results.iter().for_each(|point| keeps_to("point", point));
         assert!(!results.is_empty(), "{words:?}");
     }
     let words = ["bw", "read", "--local", "-n", "100", "--out_json_file", "own.json"];
     scratch.succeed(&words);
     assert!(scratch.at("own.json").is_file());
-    scratch.refused(&["lat", "send", "--local", "--out_json_file", "no/such.json"], 1, &["cannot write no/such.json"]);
+    scratch.refused(
+        &["lat", "send", "--local", "--out_json_file", "no/such.json"],
+        1,
+        &["cannot write no/such.json"],
+    );
 }

@@ -142,7 +142,14 @@ fn judgements_are_printed_with_their_counts() {
     let points = [point("lat", 8, 1000), point("lat", 16, 2000)];
     let judged = judge(&expectations, known(&points));
     assert!(is_any_not_met(&judged) && !is_any_not_met(&[]));
-    let lines = |with_cases| text(&judged, with_cases).lines().filter(|l| !l.starts_with('-')).skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let lines = |with_cases| {
+        text(&judged, with_cases)
+            .lines()
+            .filter(|l| !l.starts_with('-'))
+            .skip(1)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(
         lines(false),
         [

@@ -16,7 +16,8 @@ pub fn text(judged: &[Judged<'_>], with_cases: bool) -> String {
     for (index, one) in judged.iter().enumerate() {
         let reason = one.expectation.reason.as_deref().map(|reason| format!(" ({})", plain(reason)));
         let expectation = plain(&one.expectation.to_string());
-        let counts = if with_cases { String::new() } else { format!(": {}", counts(std::slice::from_ref(one))) };
+        let counts =
+            if with_cases { String::new() } else { format!(": {}", counts(std::slice::from_ref(one))) };
         out += &indented(&format!("{}. {expectation}{}{counts}", index + 1, reason.unwrap_or_default()), 1);
         let shown: Vec<&Case> =
             one.cases.iter().filter(|case| with_cases || case.judgement != Judgement::Met).collect();
@@ -38,7 +39,8 @@ fn counts(judged: &[Judged<'_>]) -> String {
 
 /// A case in words: its judgement, its number and the limit.
 pub(crate) fn line(case: &Case) -> String {
-    let why = if case.judgement.why().is_empty() { String::new() } else { format!(": {}", case.judgement.why()) };
+    let why =
+        if case.judgement.why().is_empty() { String::new() } else { format!(": {}", case.judgement.why()) };
     let figure = if case.figure.is_empty() { String::new() } else { format!("; {}", case.figure) };
     let limit = case.limit.as_ref().map(|limit| format!(", limit {limit}"));
     format!("{}{why}{figure}{}", case.judgement.word(), limit.unwrap_or_default())

@@ -10,9 +10,9 @@ use measure::presentation::Patterns;
 use measure::record::{Point, Status};
 use measure::text::axes_text;
 
+use super::escaped::xml;
 use super::rows::text;
 use super::{Exported, asked};
-use super::escaped::xml;
 use crate::Error;
 use crate::expectations::{Case, Judgement, judge, line};
 use crate::folded::fold;
@@ -58,7 +58,8 @@ fn suite(run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<
     writeln!(out, " time=\"{seconds:.6}\" timestamp=\"{}\" hostname=\"{}\">", xml(started), xml(host))?;
     writeln!(out, "    <properties>")?;
     let version = format!("{} {}", run.run.program.name, run.run.program.version);
-    for (name, value) in [("run", &run.name), ("command", &run.run.command.join(" ")), ("program", &version)] {
+    for (name, value) in [("run", &run.name), ("command", &run.run.command.join(" ")), ("program", &version)]
+    {
         writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", xml(value))?;
     }
     writeln!(out, "    </properties>")?;
@@ -107,7 +108,8 @@ fn points<'a>(run: &'a Exported<'_>, patterns: Patterns) -> impl Iterator<Item =
 
 /// The usual numbers of a point.
 fn output(point: &Point, patterns: Patterns) -> String {
-    let number = |path: String| Some(format!("{path} {}", fold(&[point], patterns, &path, None).ok()?.text()));
+    let number =
+        |path: String| Some(format!("{path} {}", fold(&[point], patterns, &path, None).ok()?.text()));
     let numbers = asked(point, patterns, &[]).into_iter().filter_map(number);
     let unstable = point.unstable.as_ref().map(|reason| format!("unstable: {reason}"));
     numbers.chain(unstable).collect::<Vec<_>>().join("; ")
@@ -123,7 +125,8 @@ fn expectations<'a>(run: &'a Exported<'_>, patterns: Patterns) -> impl Iterator<
 }
 
 fn expected(run: &Exported<'_>, expectation: &str, case: &Case) -> Test {
-    let name = if case.label.is_empty() { expectation.to_owned() } else { format!("{expectation}: {}", case.label) };
+    let name =
+        if case.label.is_empty() { expectation.to_owned() } else { format!("{expectation}: {}", case.label) };
     let said = line(case);
     Test {
         class: class(run, "expectations"),
@@ -134,7 +137,7 @@ fn expected(run: &Exported<'_>, expectation: &str, case: &Case) -> Test {
             Judgement::NotMet => Outcome::Failure(format!("{expectation} is {said}")),
             Judgement::NotDecided(_) => Outcome::Skipped(said.clone()),
         },
-        output: said,
+        output: if case.judgement == Judgement::Met { said } else { String::new() },
     }
 }
 

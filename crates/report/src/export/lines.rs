@@ -1,6 +1,6 @@
 //! A table as JSON: an object for each row, one on each line. Every object has all columns.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serializer;
 
@@ -16,6 +16,8 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write) -> Result<(), Error>
 pub(super) fn row(cells: &[Cell<'_>], out: &mut dyn Write) -> Result<(), Error> {
     // The columns keep their order, which a map of serde_json would not.
     let mut json = serde_json::Serializer::new(&mut *out);
-    json.collect_map(cells.iter().map(|(name, cell)| (name, cell)))?;
+    let written = json.collect_map(cells.iter().map(|(name, cell)| (name, cell)));
+    // A closed pipe stays an error of the output.
+    written.map_err(io::Error::from)?;
     Ok(writeln!(out)?)
 }

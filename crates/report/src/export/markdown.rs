@@ -22,7 +22,13 @@ pub(super) fn write(
 ) -> Result<(), Error> {
     for (index, run) in runs.iter().enumerate() {
         let gap = if index > 0 { "\n" } else { "" };
-        writeln!(out, "{gap}### {} ({}, {})\n", markdown(&run.run.title), markdown(&run.name), run.run.started)?;
+        writeln!(
+            out,
+            "{gap}### {} ({}, {})\n",
+            markdown(&run.run.title),
+            markdown(&run.name),
+            run.run.started
+        )?;
         numbers(run, patterns, quantities, out)?;
         expectations(run, patterns, out)?;
     }
@@ -50,7 +56,8 @@ fn numbers(
             Ok(measured) => measured.in_its_unit(measured.y.value),
             Err(_) => "–".to_owned(),
         });
-        let remarks = points.iter().filter_map(|point| super::rows::reason(point).or(point.unstable.as_deref()));
+        let remarks =
+            points.iter().filter_map(|point| super::rows::reason(point).or(point.unstable.as_deref()));
         let remarks = distinct(remarks).join("; ");
         let words = [experiment, axes].into_iter().chain(cells).chain([remarks]);
         row(words.map(|word| markdown(&word)), out)?;
@@ -66,7 +73,8 @@ fn expectations(run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> 
     writeln!(out)?;
     row(["expectation", "points", "judgement"].map(str::to_owned).into_iter(), out)?;
     row(["---"; 3].map(str::to_owned).into_iter(), out)?;
-    for (judged, case) in judged.iter().flat_map(|judged| judged.cases.iter().map(move |case| (judged, case))) {
+    for (judged, case) in judged.iter().flat_map(|judged| judged.cases.iter().map(move |case| (judged, case)))
+    {
         let words = [judged.expectation.to_string(), case.label.clone(), line(case)];
         row(words.iter().map(|word| markdown(word)), out)?;
     }

@@ -79,9 +79,9 @@ fn numbers(
         for path in paths {
             let Ok(measured) = fold(&points, patterns, &path, None) else { continue };
             let Some(found) = patterns.find_at(points[0], &path) else { continue };
-            let Metric { name, factor } = metric(&path, found.unit());
+            let Metric { name, parts } = metric(&path, found.unit());
             let help = format!("{} ({path} of rdmascope).", found.help());
-            families.add(&name, &help, &labels, measured.y.value * factor);
+            families.add(&name, &help, &labels, measured.y.value / parts);
         }
     }
 }
@@ -95,23 +95,23 @@ fn labels(point: &Point) -> Vec<(&str, String)> {
 /// A metric for a quantity.
 struct Metric {
     name: String,
-    /// What a number of the record is multiplied by.
-    factor: f64,
+    /// What a number of the record is divided by.
+    parts: f64,
 }
 
 /// The name of a metric in base units, as promtool wants it.
 fn metric(path: &str, dimension: Dimension) -> Metric {
     let words = path.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    let (words, factor) = match dimension {
-        Dimension::Time => (words.trim_end_matches("_ns").to_owned() + "_seconds", 1e-9),
+    let (words, parts) = match dimension {
+        Dimension::Time => (words.trim_end_matches("_ns").to_owned() + "_seconds", 1e9),
         Dimension::Share => (words.trim_end_matches("_share").to_owned() + "_ratio", 1.0),
         Dimension::Bandwidth | Dimension::MessageRate => (words.replace("_per_s", "_per_second"), 1.0),
-        Dimension::Number if words.contains("_ns_per_") => (words.replace("_ns_per_", "_seconds_per_"), 1e-9),
+        Dimension::Number if words.contains("_ns_per_") => (words.replace("_ns_per_", "_seconds_per_"), 1e9),
         // Ends in `count` are those of histograms.
         Dimension::Number if words.ends_with("_count") => (words + "s", 1.0),
         Dimension::Number => (words, 1.0),
     };
-    Metric { name: format!("rdmascope_{words}"), factor }
+    Metric { name: format!("rdmascope_{words}"), parts }
 }
 
 fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels<'_>, families: &mut Families) {
@@ -123,10 +123,7 @@ fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels<'_>, fam
                 Judgement::NotMet => 0.0,
                 Judgement::NotDecided(_) => continue,
             };
-            let own = [
-                ("expectation", judged.expectation.to_string()),
-                ("points", case.label.clone()),
-            ];
+            let own = [("expectation", judged.expectation.to_string()), ("points", case.label.clone())];
             families.add("rdmascope_expectation_met", help, &[of_run, &own].concat(), value);
         }
     }
@@ -140,7 +137,12 @@ fn states(run: &Exported<'_>, of_run: &Labels<'_>, families: &mut Families) {
         families.add("rdmascope_points", "Points of the run, by how they ended.", &labels, count as f64);
     }
     let unstable = run.points.iter().filter(|point| point.unstable.is_some()).count();
-    families.add("rdmascope_points_unstable", "Points of the run that are unstable.", of_run, unstable as f64);
+    families.add(
+        "rdmascope_points_unstable",
+        "Points of the run that are unstable.",
+        of_run,
+        unstable as f64,
+    );
     let started = humantime::parse_rfc3339(&run.run.started).ok();
     if let Some(since) = started.and_then(|started| started.duration_since(UNIX_EPOCH).ok()) {
         let help = "When the run started, in seconds since 1970.";

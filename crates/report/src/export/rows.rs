@@ -40,7 +40,8 @@ pub(super) const COLUMNS: [Column; 19] = [
     Column::new("run", "string", "Name of the run's directory."),
     Column::new("started", "datetime", "When the run started, RFC 3339, UTC."),
     Column::new("hosts", "string", "Names of the hosts of the ranks, with commas between them.").optional(),
-    Column::new("devices", "string", "Names of the devices of the ranks, with commas between them.").optional(),
+    Column::new("devices", "string", "Names of the devices of the ranks, with commas between them.")
+        .optional(),
     Column::new("point", "integer", "Number of the point in its run, from 0."),
     Column::new("experiment", "string", "Name of the experiment in the plan."),
     Column::new("pattern", "string", "How ranks exchange messages, such as ping-pong."),
@@ -50,9 +51,12 @@ pub(super) const COLUMNS: [Column; 19] = [
     Column::new("reason", "string", "Why the point was not measured, or failed.").optional(),
     Column::new("unstable", "string", "Why the numbers may be those of a disturbed machine.").optional(),
     Column::new("quantity", "string", "Path of the number; its last word ends in the unit.").optional(),
-    Column::new("kind", "string", "Kind of the latency that the number belongs to, such as rtt_half.").optional(),
-    Column::new("unit", "string", "Unit of the number: ns, B/s, 1/s, or as an application names it.").optional(),
-    Column::new("value", "number", "The number: in ns, bytes per second, per second, or as a part of 1.").optional(),
+    Column::new("kind", "string", "Kind of the latency that the number belongs to, such as rtt_half.")
+        .optional(),
+    Column::new("unit", "string", "Unit of the number: ns, B/s, 1/s, or as an application names it.")
+        .optional(),
+    Column::new("value", "number", "The number: in ns, bytes per second, per second, or as a part of 1.")
+        .optional(),
     Column::new("low", "number", "Lower end of its 95 % interval within the point.").optional(),
     Column::new("high", "number", "Upper end of its 95 % interval within the point.").optional(),
     Column::new("samples", "integer", "Samples that the number is made of.").optional(),
@@ -88,7 +92,8 @@ impl<'a> Table<'a> {
     /// The rows of a point; one without a number, if it has none.
     fn rows_of(&self, run: &Exported<'_>, point: &Point) -> Vec<Vec<Cell<'_>>> {
         let all = || self.patterns.paths(point);
-        let paths = if self.quantities.is_empty() { all() } else { paths(point, self.patterns, self.quantities) };
+        let paths =
+            if self.quantities.is_empty() { all() } else { paths(point, self.patterns, self.quantities) };
         let number = |path: &String| number(self.patterns, point, path);
         let numbers = paths.iter().map(number);
         let none = (paths.is_empty() && point.status != Status::Measured).then(|| vec![Value::Null; NUMBER]);

@@ -13,9 +13,17 @@ use crate::Error;
 pub(super) const COLUMNS: [Column; 6] = [
     Column::new("run", "string", "Name of the run's directory."),
     Column::new("point", "integer", "Number of the point in its run, from 0."),
-    Column::new("source", "string", "The rank that timed the sample, or the kind of latency of several ranks' stamps."),
+    Column::new(
+        "source",
+        "string",
+        "The rank that timed the sample, or the kind of latency of several ranks' stamps.",
+    ),
     Column::new("kind", "string", "Kind of the latency, such as rtt_half."),
-    Column::new("sample", "integer", "Number of the sample, from 0, in the order in which messages were sent."),
+    Column::new(
+        "sample",
+        "integer",
+        "Number of the sample, from 0, in the order in which messages were sent.",
+    ),
     Column::new("latency_ns", "integer", "The latency, in ns."),
 ];
 
@@ -37,7 +45,8 @@ pub(super) fn write(
                 for (index, ns) in samples_ns.iter().enumerate() {
                     cells[4] = index.into();
                     cells[5] = (*ns).into();
-                    let named: Vec<_> = COLUMNS.iter().map(|column| column.name).zip(cells.iter().cloned()).collect();
+                    let named: Vec<_> =
+                        COLUMNS.iter().map(|column| column.name).zip(cells.iter().cloned()).collect();
                     row(&named, out)?;
                 }
             }

@@ -30,7 +30,10 @@ fn an_expectation_is_kept_for_the_record() {
     let [expectation] = &resolved(&lines).unwrap()[..] else { panic!("one expectation") };
     assert_eq!(expectation.to_string(), "latency.p99_ns <= 5 us");
     assert_eq!(expectation.only["size_bytes"], 8);
-    assert_eq!((&expectation.experiments[..], expectation.reason.as_deref()), (&["lat".to_owned()][..], Some("R")));
+    assert_eq!(
+        (&expectation.experiments[..], expectation.reason.as_deref()),
+        (&["lat".to_owned()][..], Some("R"))
+    );
     assert_eq!(resolved("quantity = \"no_loss\"").unwrap()[0].to_string(), "messages_lost <= 0");
 }
 
@@ -45,7 +48,10 @@ fn the_keys_are_those_of_the_record() {
 fn a_wrong_key_or_value_is_refused_at_its_line() {
     let start = "the expectation \"latency.p99_ns <= 5 us\" cannot be judged: ";
     for (lines, error) in [
-        ("quanttiy = \"p99\"", "x.toml:8: unknown key \"quanttiy\" in [[expect]]: did you mean \"quantity\"?".to_owned()),
+        (
+            "quanttiy = \"p99\"",
+            "x.toml:8: unknown key \"quanttiy\" in [[expect]]: did you mean \"quantity\"?".to_owned(),
+        ),
         ("bound = \"<= 1\"", "x.toml:7: [[expect]] has no \"quantity\": add quantity = \"p99\"".to_owned()),
         ("quantity = \"p99\"", "x.toml:7: [[expect]] has no \"bound\": add bound = \"<= 5 us\"".to_owned()),
         ("quantity = 4", "x.toml:8: quantity in [[expect]] must be text, not 4".to_owned()),
@@ -57,7 +63,10 @@ fn a_wrong_key_or_value_is_refused_at_its_line() {
             &format!("{P99}experiments = [\"latt\"]"),
             format!("x.toml:7: {start}unknown experiment \"latt\": did you mean \"lat\"?"),
         ),
-        (&format!("{P99}where = {{ size_bytes = 16 }}"), format!("x.toml:7: {start}the plan has no point with size_bytes 16")),
+        (
+            &format!("{P99}where = {{ size_bytes = 16 }}"),
+            format!("x.toml:7: {start}the plan has no point with size_bytes 16"),
+        ),
     ] {
         assert_eq!(refusal(lines), error);
     }
@@ -87,10 +96,15 @@ fn an_expectation_of_the_command_line_names_its_flag() {
     let plan = Plan::parse(PLAN.trim_end_matches("[[expect]]\n"), "x.toml", Path::new(".")).unwrap();
     let judged = |text: &str| {
         let plan = plan.clone().expect(text).map_err(|error| error.to_string())?;
-        resolve(&plan, &Options::default()).map(|resolved| resolved.expectations.len()).map_err(|e| e.to_string())
+        resolve(&plan, &Options::default())
+            .map(|resolved| resolved.expectations.len())
+            .map_err(|e| e.to_string())
     };
     assert_eq!(judged("p99 <= 5us"), Ok(1));
     assert!(judged("p99").unwrap_err().starts_with("--expect \"p99\": \"p99\" is no quantity with a bound"));
     let unit = judged("p99 <= 5").unwrap_err();
-    assert!(unit.starts_with("--expect \"p99 <= 5\": the expectation \"latency.p99_ns <= 5\" cannot"), "{unit}");
+    assert!(
+        unit.starts_with("--expect \"p99 <= 5\": the expectation \"latency.p99_ns <= 5\" cannot"),
+        "{unit}"
+    );
 }
