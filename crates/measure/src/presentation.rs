@@ -57,6 +57,13 @@ impl Patterns {
         all.filter(has_number).filter(is_new).collect()
     }
 
+    /// Whether paths of numbers begin with a group, such as `latency` or `counters`.
+    pub fn has_group(self, group: &str) -> bool {
+        let start = format!("{group}.");
+        let rows = quantity::ALL.iter().chain(self.own()).any(|row| row.path.starts_with(&start));
+        rows || self.examples(group).iter().any(|path| path.starts_with(&start))
+    }
+
     /// Lists the paths in the group that a path begins with. If there is no such group, lists the
     /// paths that hints offer.
     pub fn examples(self, path: &str) -> Vec<String> {

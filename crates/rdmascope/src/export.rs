@@ -136,12 +136,10 @@ fn stdout_error(error: report::Error) -> anyhow::Error {
 
 /// Refuses a path to which no number belongs.
 fn known(path: &str) -> anyhow::Result<()> {
-    let examples = PATTERNS.examples(path);
-    let is_group = examples.iter().any(|known| known.starts_with(&format!("{path}.")));
-    if is_group || PATTERNS.find(path).is_some() {
+    if PATTERNS.has_group(path) || PATTERNS.find(path).is_some() {
         return Ok(());
     }
-    let hint = match examples.first() {
+    let hint = match PATTERNS.examples(path).first() {
         Some(first) => format!("give a path such as {first}, or a group such as latency"),
         None => "give a path such as latency.p99_ns, or a group such as latency".to_owned(),
     };

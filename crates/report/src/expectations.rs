@@ -5,6 +5,7 @@
 //! interval of the number lies on one side of it; a number without an interval, such as the 99th
 //! percentile of one repetition, decides alone. It is *not decided* where the interval reaches over
 //! the bound, where every repetition is unstable or one has failed, and where there is no number.
+//! Counts, such as lost messages, are facts of unstable repetitions too.
 //!
 //! # Invariants
 //!
@@ -125,10 +126,10 @@ fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<C
         let label = value::labels(
             [(&EXPERIMENT.to_owned(), &Value::from(experiment.as_str()))].into_iter().chain(own),
         );
-        let measured = fold(&points, run.patterns, &expectation.quantity, unit(expectation, run.patterns));
+        let measured = number(expectation, &points, run.patterns);
         let limit = measured.as_ref().ok().and_then(|_| limit(expectation, &points, run));
         let judgement = match &measured {
-            Ok(measured) => judgement(expectation, measured, limit),
+            Ok(measured) => judgement(expectation, measured, limit, run.patterns),
             Err(reason) => Judgement::NotDecided(format!("not measured: {reason}")),
         };
         let is_of_link = matches!(expectation.bound.limit, Limit::OfLink(_));
@@ -176,6 +177,15 @@ fn has_quantity(expectation: &Expectation, experiment: &str, run: Points<'_>) ->
         || of_experiment().all(|point| point.status != Status::Measured)
 }
 
+/// The number of the repetitions, in the unit of the bound unless it is far below that unit.
+fn number(expectation: &Expectation, points: &[&Point], patterns: Patterns) -> Result<Measured, String> {
+    let fold = |unit| fold(points, patterns, &expectation.quantity, unit);
+    let unit = unit(expectation, patterns);
+    let measured = fold(unit)?;
+    let is_small = unit.is_some_and(|unit| measured.y.value.abs() < unit.one() / 100.0);
+    if is_small { fold(None) } else { Ok(measured) }
+}
+
 /// The unit to print numbers in: that of the bound, or for parts of a link the one of its rate.
 fn unit(expectation: &Expectation, patterns: Patterns) -> Option<Unit> {
     let dimension = patterns.find(&expectation.quantity)?.unit();
@@ -198,7 +208,12 @@ fn limit(expectation: &Expectation, points: &[&Point], run: Points<'_>) -> Optio
     }
 }
 
-fn judgement(expectation: &Expectation, measured: &Measured, limit: Option<f64>) -> Judgement {
+fn judgement(
+    expectation: &Expectation,
+    measured: &Measured,
+    limit: Option<f64>,
+    patterns: Patterns,
+) -> Judgement {
     let undecided = |why: &str| Judgement::NotDecided(why.to_owned());
     let Some(limit) = limit else { return undecided("the rate of the link is not known") };
     let doubts = &measured.doubts;
@@ -206,7 +221,8 @@ fn judgement(expectation: &Expectation, measured: &Measured, limit: Option<f64>)
     if doubts.failed > 0 {
         return undecided(&format!("{} of {} repetitions failed: {first}", doubts.failed, doubts.runs));
     }
-    if doubts.are_all() {
+    let is_count = patterns.find(&expectation.quantity).is_some_and(|found| found.quantity.is_count);
+    if doubts.are_all() && !is_count {
         return undecided(&format!("unstable: {first}"));
     }
     let kept = [measured.y.low, measured.y.value, measured.y.high]

@@ -21,6 +21,8 @@ pub struct Quantity {
     pub is_offered: bool,
     /// Reads its unit, where only a point says it.
     pub counted: Option<OfCounted>,
+    /// Whether it counts what happened: a disturbance of the machine makes no such number wrong.
+    pub is_count: bool,
     /// Lists the names that a point has in the place of a last `*` that stands for any name.
     pub names: Option<OfNames>,
 }

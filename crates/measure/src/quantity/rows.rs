@@ -47,7 +47,7 @@ quantities! {
     number("cpu_ns_per_byte", Number, |p, _| cpu_ns_per_byte(p), "CPU time of both ranks per byte, in ns").offered();
     number("cpu_ns_per_message", Number, |p, _| cpu_ns_per_message(p), "CPU time of both ranks per message, in ns").offered();
     number("half_mean_ns", Time, |p, _| half_mean_ns(p), "mean of half a round trip").offered();
-    number("messages_lost", Number, |p, _| known_lost(p), "messages that were lost").with_interval(exact).offered();
+    number("messages_lost", Number, |p, _| known_lost(p), "messages that were lost").with_interval(exact).count().offered();
     number("wall_ns", Time, |p, _| Some(p.wall_ns as f64), "wall time of the point").offered();
     number("fairness.jain", Number, |p, _| Some(p.fairness?.jain), "Jain's index of fairness");
     number("fairness.least_share", Share, |p, _| Some(p.fairness?.least_share), "smallest share, relative to the largest");
@@ -56,7 +56,8 @@ quantities! {
     number("calibration.after_ns", Time, |p, _| Some(p.calibration.as_ref()?.after_ns),
         "core-to-core latency after the point");
     number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}")
-        .named(|p| p.counters.keys().cloned().collect());
+        .named(|p| p.counters.keys().cloned().collect())
+        .count();
 }
 
 /// A function that finds a latency in a point.
@@ -67,7 +68,7 @@ pub type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
 /// The row of a number without an interval within one run.
 pub const fn number(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
     let reading = Reading::Number { unit, of, interval: |_, _| Interval { ends: None, samples: None } };
-    Quantity { path, reading, help, is_offered: false, counted: None, names: None }
+    Quantity { path, reading, help, is_offered: false, counted: None, is_count: false, names: None }
 }
 
 const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
@@ -77,7 +78,7 @@ const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static 
 /// The row of a latency, with all of its statistics.
 pub const fn latency(path: &'static str, of: OfLatency, help: &'static str) -> Quantity {
     let reading = Reading::Latency { of, messages: |_| 1.0, statistics: STATISTICS };
-    Quantity { path, reading, help, is_offered: false, counted: None, names: None }
+    Quantity { path, reading, help, is_offered: false, counted: None, is_count: false, names: None }
 }
 
 impl Quantity {
@@ -96,6 +97,12 @@ impl Quantity {
     #[must_use]
     pub const fn counted_in(self, counted: OfCounted) -> Self {
         Self { counted: Some(counted), ..self }
+    }
+
+    /// The same, as a count of what happened.
+    #[must_use]
+    pub const fn count(self) -> Self {
+        Self { is_count: true, ..self }
     }
 
     /// The same, with the names that a point has in the place of a last `*`.

@@ -72,6 +72,8 @@ fn a_disturbed_number_decides_nothing() {
     points[1].unstable = Some("the CPU was taken".to_owned());
     let text = line("p50 <= 2 us", &points);
     assert!(text.starts_with("not decided: unstable: the level shifted; "), "{text}");
+    // A count is a fact, whatever disturbed the times.
+    assert_eq!(line("no_loss", &points), "met; 0 (2 repetitions)");
     points[1].unstable = None;
     points[1].status = Status::Failed { error: "the peer is gone".to_owned() };
     let text = line("p50 <= 2 us", &points);

@@ -89,14 +89,16 @@ impl<'a> Table<'a> {
         points.flat_map(|(run, point)| self.rows_of(run, point))
     }
 
-    /// The rows of a point; one without a number, if it has none.
+    /// The rows of a point; one without a number, if it was not measured.
     fn rows_of(&self, run: &Exported<'_>, point: &Point) -> Vec<Vec<Cell<'_>>> {
-        let all = || self.patterns.paths(point);
-        let paths =
-            if self.quantities.is_empty() { all() } else { paths(point, self.patterns, self.quantities) };
-        let number = |path: &String| number(self.patterns, point, path);
-        let numbers = paths.iter().map(number);
-        let none = (paths.is_empty() && point.status != Status::Measured).then(|| vec![Value::Null; NUMBER]);
+        let is_measured = point.status == Status::Measured;
+        let paths = match (is_measured, self.quantities) {
+            (false, _) => Vec::new(),
+            (true, []) => self.patterns.paths(point),
+            (true, asked) => paths(point, self.patterns, asked),
+        };
+        let numbers = paths.iter().map(|path| number(self.patterns, point, path));
+        let none = (!is_measured).then(|| vec![Value::Null; NUMBER]);
         let of_point = of_point(run, point);
         let axes = self.axes.iter().map(|axis| point.axes.get(*axis).cloned().unwrap_or_default());
         let row = |number: Vec<Value>| {
