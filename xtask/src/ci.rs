@@ -10,9 +10,9 @@ use crate::{check, dist, parity, programs, rooms, shell, verdicts, vm, vm_tests}
 
 /// Debian packages that tests need, each with one of its files: a browser with fonts, headers to
 /// verify the ABI, nftables to drop packets between network namespaces, message libraries, Slurm
-/// with its PMI, tools to compare with, applications, programs of librdmacm, and a packet
-/// dissector.
-const PACKAGES: [(&str, &str); 19] = [
+/// with its PMI, tools to compare with, applications, programs of librdmacm, a packet
+/// dissector, and a checker of metrics.
+const PACKAGES: [(&str, &str); 20] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("hpcc", "/usr/bin/hpcc"),
@@ -27,6 +27,7 @@ const PACKAGES: [(&str, &str); 19] = [
     ("munge", "/usr/sbin/munged"),
     ("netpipe-mpich2", "/usr/bin/NPmpich2"),
     ("nftables", "/usr/sbin/nft"),
+    ("prometheus", "/usr/bin/promtool"),
     ("rdmacm-utils", "/usr/bin/rping"),
     ("slurm-wlm", "/usr/share/doc/slurm-wlm"),
     ("slurm-wlm-basic-plugins", "/usr/share/doc/slurm-wlm-basic-plugins"),
@@ -35,7 +36,8 @@ const PACKAGES: [(&str, &str); 19] = [
 ];
 
 /// Requirements whose tests must not be skipped; the tests explain each word.
-const REQUIRED: &str = "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,vm";
+const REQUIRED: &str =
+    "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,pandas,promtool,vm";
 /// The same for requirements that only root can meet.
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 
@@ -176,14 +178,19 @@ fn install_deny() -> Result<()> {
     shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
 }
 
-/// Returns a Python with numpy: the system's, or else one in a virtual environment in `target`.
+/// The Python packages that tests compare with or read exports with: as pip and as Python name them.
+const PYTHON_PACKAGES: [&str; 4] = ["numpy", "pandas", "duckdb", "junitparser"];
+
+/// Returns a Python with the packages of tests: the system's, or else one in a virtual environment
+/// in `target`.
 fn python() -> Result<String> {
-    if shell::works(&["python3", "-c", "import numpy"]) {
+    let import = format!("import {}", PYTHON_PACKAGES.join(", "));
+    if shell::works(&["python3", "-c", &import]) {
         return Ok("python3".to_owned());
     }
     let environment = shell::root().join("target/python");
     let python = environment.join("bin/python3").to_string_lossy().into_owned();
-    if !shell::works(&[&python, "-c", "import numpy"]) {
+    if !shell::works(&[&python, "-c", &import]) {
         let place = environment.to_string_lossy().into_owned();
         let made = shell::works(&["python3", "-m", "venv", &place]);
         if !made {
@@ -191,7 +198,7 @@ fn python() -> Result<String> {
             shell::run(&["apt-get", "install", "-y", "-qq", "python3-venv"])?;
             shell::run(&["python3", "-m", "venv", &place])?;
         }
-        shell::run(&[&python, "-m", "pip", "install", "--quiet", "numpy"])?;
+        shell::run(&[&[&python, "-m", "pip", "install", "--quiet"][..], &PYTHON_PACKAGES].concat())?;
     }
     Ok(python)
 }

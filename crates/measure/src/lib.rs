@@ -14,7 +14,7 @@
 //! * [`files`]: reading and writing in directories that others may have laid out;
 //! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
 //! * [`presentation`]: what a report shows of each pattern;
-//! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema;
+//! * [`expectation`], [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema;
 //!   [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for faults of a user, a file or the system. They panic only for
@@ -24,6 +24,7 @@ pub mod clock;
 pub mod conditions;
 pub mod environment;
 mod error;
+pub mod expectation;
 pub mod figure;
 pub mod files;
 pub mod finding;

@@ -3,6 +3,8 @@
 //! A pattern's table and its own numbers stand in its module of `bench`. A report knows no pattern
 //! by its name: it looks up in [`Patterns`] what to show of a point.
 
+use std::collections::BTreeSet;
+
 use crate::quantity::{self, Found, Quantity};
 use crate::record::{Axes, Direction, Point};
 use crate::table::{Table, common};
@@ -42,6 +44,24 @@ impl Patterns {
     /// Finds the row that a path names, if the pattern of a point has that number.
     pub fn find_at<'p>(self, point: &Point, path: &'p str) -> Option<Found<'p>> {
         quantity::find_in(self.of(&point.pattern).quantities.iter().chain(quantity::ALL), path)
+    }
+
+    /// Lists the paths of all numbers that a point has, the most usual first.
+    pub fn paths(self, point: &Point) -> Vec<String> {
+        let own = self.of(&point.pattern).quantities;
+        let all = quantity::ALL.iter().chain(own).flat_map(|row| quantity::paths_of(row, point));
+        let mut seen = BTreeSet::new();
+        let is_new = |path: &String| seen.insert(path.clone());
+        let has_number =
+            |path: &String| self.find_at(point, path).is_some_and(|found| found.number(point).is_some());
+        all.filter(has_number).filter(is_new).collect()
+    }
+
+    /// Whether paths of numbers begin with a group, such as `latency` or `counters`.
+    pub fn has_group(self, group: &str) -> bool {
+        let start = format!("{group}.");
+        let rows = quantity::ALL.iter().chain(self.own()).any(|row| row.path.starts_with(&start));
+        rows || self.examples(group).iter().any(|path| path.starts_with(&start))
     }
 
     /// Lists the paths in the group that a path begins with. If there is no such group, lists the

@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conditions::Condition;
+use crate::expectation::Expectation;
 use crate::figure::Figure;
 use crate::finding::Finding;
 
@@ -92,6 +93,9 @@ pub struct Run {
     /// The findings of papers, each with the condition for this run to show it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// Bounds that the plan or `--expect` sets on numbers of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<Expectation>,
     /// The device that was measured, as each rank's provider describes it.
     #[serde(default)]
     pub devices: Vec<Device>,

@@ -12,7 +12,9 @@ use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
 
 use crate::cli::known::Known;
-use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark, refused};
+use crate::cli::{
+    Amount, MpiPlacement, Output, Placement, Results, SocketPlacement, axes, benchmark, refused,
+};
 use crate::execute::execute;
 use crate::failure::Usage;
 use crate::job::{Job, Shows};
@@ -75,16 +77,17 @@ impl<'a> Benchmark<'a> {
         } else {
             launch(&SocketPlacement::from_arg_matches(self.flags)?, peer, &resolved)?
         };
-        let Output { report_gbits, out } = Output::from_arg_matches(self.flags)?;
-        let bandwidth = if report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
+        let output = Output::from_arg_matches(self.flags)?;
+        let bandwidth = if output.report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
         execute(Job {
             resolved,
             quick: false,
             command,
             launch,
-            out: out.into(),
+            json_file: output.json_file(),
+            out: output.out.into(),
             bandwidth,
-            shows: Shows::Points,
+            shows: if output.results.json { Shows::Json } else { Shows::Points },
         })
     }
 
@@ -120,7 +123,8 @@ impl<'a> Benchmark<'a> {
             plan = plan.experiment(&name, self.pattern, settings);
             names.push(name);
         }
-        Ok((command.figures)(names).into_iter().fold(plan, Plan::figure))
+        let plan = (command.figures)(names).into_iter().fold(plan, Plan::figure);
+        Ok(Results::from_arg_matches(self.flags)?.expected(plan)?)
     }
 
     /// Returns the settings of the flags, with all sizes in one experiment.

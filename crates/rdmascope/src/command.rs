@@ -13,6 +13,7 @@ use crate::compare::{CompareArguments, EXAMPLES as COMPARE_EXAMPLES};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
+use crate::export::{EXAMPLES as EXPORT_EXAMPLES, ExportArguments};
 use crate::fleet::{EXAMPLES as FLEET_EXAMPLES, FleetArguments};
 use crate::import::{EXAMPLES as IMPORT_EXAMPLES, ImportArguments};
 use crate::init::InitArguments;
@@ -30,6 +31,8 @@ Examples:
   rdmascope lat send --local -c UD     latency of datagrams on this host
   rdmascope lat read                   a server, which waits for its client
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
+  rdmascope lat send --local --expect 'p99 <= 20us'
+                                       ends with status 3 if it takes longer
   rdmascope lat tcp --local            latency over TCP, as netperf's TCP_RR
   rdmascope one-way send --local       one-way latency of every message
   rdmascope fan-out send               from one rank to several ranks and back
@@ -43,6 +46,7 @@ Examples:
   rdmascope advise --local             recommends service, polling and more
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the plan quick between two hosts
+  rdmascope export runs/* > all.csv    numbers for pandas, Prometheus, CI
   rdmascope model gamess-2016          fits models to the latencies of a paper
   rdmascope compare before after       says whether the new run is worse
   rdmascope devices                    lists devices, ports, GIDs and MPI
@@ -151,6 +155,9 @@ pub(crate) enum Command {
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
+    /// Write the numbers or samples of runs for other programs: CSV, JSON, metrics, test results.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArguments),
     /// Convert logs of VILLASnode to a record, to compare new measurements with it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),

@@ -8,7 +8,7 @@ use bench::process::coordinator::{self, Summary};
 use bench::process::interrupt::Interrupt;
 use bench::process::sink::Sink;
 
-use crate::failure::{DID_NOT_FINISH, Interrupted, PARTIAL};
+use crate::failure::{DID_NOT_FINISH, Interrupted, NOT_MET, PARTIAL};
 use crate::job::Job;
 use crate::sink::{Ended, Output};
 use crate::{report, stdout};
@@ -26,6 +26,7 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     let ended = coordinator::run(&points, &job.launch, Some(&interrupt), &mut output);
     let closed = output.end();
     let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());
+    let is_not_met = closed.as_ref().is_ok_and(|ended| ended.is_not_met);
     let why = if is_kept { "the tables and the record say why" } else { "the tables say why" };
     let closed = closed.and_then(close);
     // The error that ended the run comes first: errors that followed from it would only hide it.
@@ -41,6 +42,10 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     match (measured, failed) {
         // A script that goes on with the numbers would have none.
         (0, 0) => eprintln!("rdmascope: nothing was measured: {why}"),
+        _ if is_not_met => {
+            eprintln!("rdmascope: an expectation is not met: {why}");
+            return Ok(ExitCode::from(NOT_MET));
+        }
         (_, 0) => return Ok(ExitCode::SUCCESS),
         (_, failed) => {
             eprintln!("rdmascope: {failed} of {all} points failed: {why}");
@@ -56,7 +61,11 @@ pub(crate) fn close(ended: Ended) -> anyhow::Result<()> {
     if let Some(directory) = ended.directory {
         let written = report::write_html(&directory, None)?;
         let path = written.file.unwrap_or_default();
-        unprinted = unprinted.or(stdout::print(&format!("{}\n", path.display())).err());
+        if ended.is_json {
+            eprintln!("{}", path.display());
+        } else {
+            unprinted = unprinted.or(stdout::print(&format!("{}\n", path.display())).err());
+        }
     }
     match unprinted {
         // The record and the report are complete, and a reader that has seen enough is no failure.

@@ -67,6 +67,7 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
         points_planned: points.len() as u64,
         figures: Vec::new(),
         findings: Vec::new(),
+        expectations: Vec::new(),
         devices: Vec::new(),
         environments: Vec::new(),
         overheads: Vec::new(),

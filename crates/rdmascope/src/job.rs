@@ -19,8 +19,10 @@ pub(crate) struct Job {
     pub(crate) out: Destination,
     /// Unit of bandwidth in the tables.
     pub(crate) bandwidth: Unit,
-    /// The rows of the tables.
+    /// What standard output shows.
     pub(crate) shows: Shows,
+    /// A file for all points as JSON, besides the record.
+    pub(crate) json_file: Option<PathBuf>,
 }
 
 /// Where a record goes.
@@ -39,12 +41,14 @@ impl From<Option<PathBuf>> for Destination {
     }
 }
 
-/// The rows of the tables on standard output.
+/// What standard output shows of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Shows {
-    /// One for each point, as soon as it ends.
+    /// A line of JSON for each point, as soon as it ends; all other text goes to standard error.
+    Json,
+    /// Tables with a row for each point, as soon as it ends.
     Points,
-    /// One for each combination of axes, with the medians over its repetitions, at the end.
+    /// Tables with a row for each combination of axes, with the medians over its repetitions, at the end.
     Medians,
 }
 

@@ -12,6 +12,7 @@ mod devices;
 mod doctor;
 mod exec;
 mod execute;
+mod export;
 mod failure;
 mod fleet;
 mod import;
@@ -97,6 +98,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::Fleet(arguments) => fleet::fleet(&arguments, words),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Supervise { program_in, remove, words } => Ok(ExitCode::from(match (program_in, remove) {
             (_, Some(directory)) => {
                 supervisor::remove_in_the_end(&directory);
@@ -114,7 +116,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Plans { name, .. } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => match &arguments.resume {
-            Some(directory) => resume::resume(directory, arguments.verbose),
+            Some(directory) => resume::resume(directory, &arguments),
             None => run::run(&arguments, words),
         },
         Command::Trend(arguments) => compare::trend::trend(&arguments),

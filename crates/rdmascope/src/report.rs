@@ -54,7 +54,9 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         let costs = report::terminal::costs(&run.figures, shown);
         let findings = report::terminal::findings(&run, shown, true);
         let launched = report::launched::text(&run.plan, &points);
-        stdout::print_folded(&(tables + &repeated + &launched + &costs + &findings + &missing))?;
+        let judged = report::expectations::judge(&run.expectations, shown);
+        let judged = report::expectations::text(&judged, true);
+        stdout::print_folded(&(tables + &repeated + &launched + &costs + &findings + &judged + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(directory) = &arguments.figures {

@@ -3,23 +3,26 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use bench::PATTERNS;
 use bench::plan::{Options, Plan, resolve};
 use clap::{Arg, Args, Command, FromArgMatches};
 use measure::figure::Unit;
 use measure::record::{Run, Status};
 use measure::store::EndedRun;
+use report::{Points, expectations};
 use serde_json::{Map, Value};
 
 use crate::execute::{close, execute};
-use crate::failure::{PARTIAL, Usage, harmless};
+use crate::failure::{NOT_MET, PARTIAL, Usage, harmless};
 use crate::job::{Destination, Job, Shows};
 use crate::launch::launch;
 use crate::resumed;
 use crate::run::RunArguments;
 use crate::sink::{self, Ended};
+use crate::stdout;
 
 /// Measures the points of a run that its record does not have, and writes the report again.
-pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn resume(directory: &Path, now: &RunArguments) -> anyhow::Result<ExitCode> {
     let ended = EndedRun::open(directory)?;
     let run = &ended.run;
     let shown = directory.display();
@@ -47,6 +50,7 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
         let text = "resume it in the directory where the run was started";
         Usage(format!("cannot resume {shown}: {error}; {text}")).into()
     })?;
+    let loaded = arguments.results.expected(loaded)?;
     let resolved = resolve(&loaded, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
     if let Some(key) = difference(&resolved.plan, &run.plan) {
         let plan = harmless(plan);
@@ -66,7 +70,8 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
         launch,
         out: Destination::Resumed(Box::new(ended)),
         bandwidth: Unit::GbPerS,
-        shows: if is_verbose || arguments.verbose { Shows::Points } else { Shows::Medians },
+        shows: if now.shows() == Shows::Medians { arguments.shows() } else { now.shows() },
+        json_file: None,
     };
     if job.left().is_empty() && !wants_more(&job) {
         return whole(job, directory);
@@ -87,11 +92,21 @@ fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
     run.ended.get_or_insert_with(sink::now);
     // Repetitions that were planned while others were measured may be missing.
     run.points_planned = resumed::planned(job.resolved.points.len() as u64, &ended.points);
-    let has_failed = ended.points.iter().any(|point| matches!(point.status, Status::Failed { .. }));
+    let points = ended.points.clone();
+    let has_failed = points.iter().any(|point| matches!(point.status, Status::Failed { .. }));
     ended.go_on()?.finish(&run)?;
     eprintln!("rdmascope: the record in {} has all points of its plan", directory.display());
-    close(Ended { directory: Some(directory.to_owned()), unprinted: None })?;
-    Ok(if has_failed { ExitCode::from(PARTIAL) } else { ExitCode::SUCCESS })
+    let points = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
+    let judged = expectations::judge(&run.expectations, points);
+    let is_not_met = expectations::is_any_not_met(&judged);
+    stdout::print_folded(&expectations::text(&judged, false))?;
+    let directory = Some(directory.to_owned());
+    close(Ended { directory, unprinted: None, is_json: false, is_not_met })?;
+    Ok(match (is_not_met, has_failed) {
+        (true, _) => ExitCode::from(NOT_MET),
+        (_, true) => ExitCode::from(PARTIAL),
+        _ => ExitCode::SUCCESS,
+    })
 }
 
 /// Returns the arguments of the command line in a record, if it is one of this command.

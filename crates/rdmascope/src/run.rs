@@ -8,7 +8,7 @@ use bench::plan::{Options, Plan, resolve};
 use clap::Args;
 use measure::figure::Unit;
 
-use crate::cli::PlanPlacement;
+use crate::cli::{PlanPlacement, Results};
 use crate::execute::execute;
 use crate::job::{Destination, Job, Shows};
 use crate::launch::launch;
@@ -21,6 +21,7 @@ Examples:
   rdmascope run quick --out /tmp/first-run
   rdmascope run gamess-2016 --quick --set repetitions=3
   rdmascope run quick --set size_bytes=64,1KiB --set experiment.latency.service=RC
+  rdmascope run quick --expect 'p99 <= 20us' --expect no_loss
   rdmascope run quick --cpus 2,3       rank 0 on CPU 2, rank 1 on CPU 3
   rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'
   rdmascope run --resume runs/quick-2026-11-27T120000Z";
@@ -52,12 +53,26 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
+    pub(crate) results: Results,
+    #[command(flatten)]
     pub(crate) placement: PlanPlacement,
+}
+
+impl RunArguments {
+    /// Returns what standard output shows.
+    pub(crate) fn shows(&self) -> Shows {
+        match self {
+            Self { results: Results { json: true, .. }, .. } => Shows::Json,
+            Self { verbose: true, .. } => Shows::Points,
+            _ => Shows::Medians,
+        }
+    }
 }
 
 /// Measures the points of a plan, keeps the record and writes the report.
 pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let plan = Plan::load(arguments.plan.as_deref().unwrap_or_default())?;
+    let plan = arguments.results.expected(plan)?;
     let resolved = resolve(&plan, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
     if arguments.dry_run {
         stdout::print(&format!("{:#}\n", resolved.plan))?;
@@ -72,7 +87,8 @@ pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Res
         launch,
         out: Destination::New(out),
         bandwidth: Unit::GbPerS,
-        shows: if arguments.verbose { Shows::Points } else { Shows::Medians },
+        shows: arguments.shows(),
+        json_file: None,
     })
 }
 

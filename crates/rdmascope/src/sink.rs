@@ -1,6 +1,7 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on
 //! standard error.
 
+mod json;
 pub(crate) mod progress;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use measure::placement;
 use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::{EndedRun, RunWriter};
 use report::Points;
+use report::expectations;
 use report::launched;
 use report::repeated::{self, Repeated};
 use report::terminal::{Stream, Summary};
@@ -27,6 +29,7 @@ use crate::banner::{banner, plain, runs};
 use crate::job::{Destination, Job, Shows};
 use crate::placing::Placing;
 use crate::{resumed, stdout};
+use json::JsonFile;
 use progress::Progress;
 
 /// The outputs of a run while it measures.
@@ -46,6 +49,10 @@ pub(crate) struct Output {
     placing: Placing,
     /// The record of an earlier process, until the ranks are known to be the same.
     resumed: Option<EndedRun>,
+    /// The file for all points as JSON.
+    json_file: Option<JsonFile>,
+    /// Whether standard output is for points as JSON only, so that texts go to standard error.
+    is_json: bool,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
 }
@@ -54,6 +61,8 @@ pub(crate) struct Output {
 enum Tables {
     /// The results are shown in another way.
     None,
+    /// None, but each point as a line of JSON, when it ends.
+    Json,
     /// A row for each point, when it ends.
     Points(Box<Stream>),
     /// Medians over repetitions, when the run ends.
@@ -66,6 +75,10 @@ pub(crate) struct Ended {
     pub(crate) directory: Option<PathBuf>,
     /// Why not everything was printed.
     pub(crate) unprinted: Option<io::Error>,
+    /// Whether standard output is for points as JSON only.
+    pub(crate) is_json: bool,
+    /// Whether an expectation is not met.
+    pub(crate) is_not_met: bool,
 }
 
 impl Output {
@@ -92,8 +105,11 @@ impl Output {
         if let Tables::Points(stream) = &mut output.tables {
             stream.measures(&output.run.devices);
         }
+        if let Some(path) = job.json_file.take() {
+            output.json_file = Some(JsonFile::create(path, &output.run)?);
+        }
         let shown: String = points.into_iter().map(|point| output.add(point)).collect();
-        output.print(&shown)?;
+        output.print_points(&shown)?;
         Ok(output)
     }
 
@@ -113,6 +129,7 @@ impl Output {
             points_planned: resolved.points.len() as u64,
             figures: resolved.figures.clone(),
             findings: resolved.findings.clone(),
+            expectations: resolved.expectations.clone(),
             devices: Vec::new(),
             environments: Vec::new(),
             overheads: Vec::new(),
@@ -125,6 +142,7 @@ impl Output {
     fn with(job: &Job, run: Run, writer: Option<RunWriter>) -> anyhow::Result<Self> {
         let resolved = &job.resolved;
         let tables = match job.shows {
+            Shows::Json => Tables::Json,
             Shows::Points => Tables::Points(Box::new(Stream::new(PATTERNS, job.bandwidth, stdout::line())?)),
             Shows::Medians => Tables::Medians(Summary::new(PATTERNS, job.bandwidth, stdout::line())?),
         };
@@ -148,6 +166,8 @@ impl Output {
             placing,
             unprinted,
             resumed: None,
+            json_file: None,
+            is_json: job.shows == Shows::Json,
         })
     }
 
@@ -175,12 +195,16 @@ impl Output {
     fn add(&mut self, point: Point) -> String {
         let lines = match &mut self.tables {
             Tables::None => String::new(),
+            Tables::Json => json::line(&without_distributions(point.clone())),
             Tables::Points(stream) => stream.line(&point),
             Tables::Medians(summary) => {
                 summary.see(&point);
                 String::new()
             }
         };
+        if let Some(file) = &mut self.json_file {
+            file.add(without_distributions(point.clone()));
+        }
         if self.is_asked() {
             self.asked.push(without_distributions(point));
         }
@@ -193,6 +217,7 @@ impl Output {
         let compares = self.run.figures.iter().any(|figure| figure.kind == FigureKind::Costs);
         compares
             || !self.run.findings.is_empty()
+            || !self.run.expectations.is_empty()
             || !self.repeatable.is_empty()
             || launched::asked(&self.run.plan)
     }
@@ -202,7 +227,7 @@ impl Output {
         self.progress.clear();
         let with_cases = !matches!(self.tables, Tables::Medians(_));
         let rest = match std::mem::replace(&mut self.tables, Tables::None) {
-            Tables::None => String::new(),
+            Tables::None | Tables::Json => String::new(),
             Tables::Points(stream) => stream.finish(),
             Tables::Medians(summary) => summary.finish(&self.run.devices),
         };
@@ -212,15 +237,25 @@ impl Output {
         let costs = report::terminal::costs(&self.run.figures, asked);
         let findings = report::terminal::findings(&self.run, asked, with_cases);
         let launched = launched::text(&self.run.plan, &self.asked);
-        let rest = rest + &self.placing.rest() + &repeated::text(&repeated) + &launched + &costs + &findings;
+        let judged = expectations::judge(&self.run.expectations, asked);
+        let is_not_met = expectations::is_any_not_met(&judged);
+        let rest = rest
+            + &self.placing.rest()
+            + &repeated::text(&repeated)
+            + &launched
+            + &costs
+            + &findings
+            + &expectations::text(&judged, with_cases);
         let printed = self.print(&rest);
         self.placing.keep();
         for sentence in repeated::unknown(&repeated) {
             self.warning(&sentence);
         }
         let directory = self.writer.take().map(|writer| self.close(writer)).transpose()?.flatten();
+        self.run.ended.get_or_insert_with(now);
+        self.json_file.as_ref().map_or(Ok(()), |file| file.write(&self.run))?;
         printed?;
-        Ok(Ended { directory, unprinted: self.unprinted })
+        Ok(Ended { directory, unprinted: self.unprinted, is_json: self.is_json, is_not_met })
     }
 
     fn close(&mut self, writer: RunWriter) -> anyhow::Result<Option<PathBuf>> {
@@ -235,12 +270,26 @@ impl Output {
         Ok(Some(directory))
     }
 
-    /// Prints results. If that fails, the run goes on for its record, or ends if there is none.
+    /// Prints results for people. If that fails, the run goes on for its record, or ends if there
+    /// is none.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        if self.is_json {
+            self.progress.suspend(|| eprint!("{text}"));
+            return Ok(());
+        }
+        self.print_by(|| stdout::print_folded(text))
+    }
+
+    /// Prints the rows or lines of points, as [`print`](Self::print).
+    fn print_points(&mut self, text: &str) -> io::Result<()> {
+        if self.is_json { self.print_by(|| stdout::print(text)) } else { self.print(text) }
+    }
+
+    fn print_by(&mut self, print: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         if self.unprinted.is_some() {
             return Ok(());
         }
-        match self.progress.suspend(|| stdout::print_folded(text)) {
+        match self.progress.suspend(print) {
             Err(error) if self.writer.is_some() => self.unprinted = Some(error),
             other => other?,
         }
@@ -392,7 +441,7 @@ impl Sink for Output {
         self.placing.ended(&point);
         let lines = self.add(point);
         // If the disk has no room for the point, it is printed at least.
-        let printed = self.print(&lines);
+        let printed = self.print_points(&lines);
         kept?;
         Ok(printed?)
     }

@@ -69,5 +69,11 @@ pub(crate) fn print_folded(text: &str) -> io::Result<()> {
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    done.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
+    done.map_err(|error| cannot_write(&error))
+}
+
+/// Returns an error of standard output in words. It keeps its kind, so that a closed pipe can be
+/// recognised.
+pub(crate) fn cannot_write(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }

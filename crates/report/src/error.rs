@@ -12,6 +12,16 @@ pub enum Error {
     /// The record could not be turned into the page's data.
     #[error("cannot encode the data of the report: {0}")]
     Encode(#[from] serde_json::Error),
+    /// Samples that a record names could not be read.
+    #[error("cannot read {path} of the run {run}: {why}")]
+    Samples {
+        /// Name of the run.
+        run: String,
+        /// Path in the run's directory.
+        path: String,
+        /// Why not.
+        why: String,
+    },
     /// A figure asks for a quantity in a unit that does not fit it.
     #[error("cannot print {path} in {unit}: it is a {quantity}; use {hint}")]
     UnitMismatch {

@@ -3,6 +3,8 @@
 //!
 //! * [`terminal`]: tables printed as points end, in perftest's layout;
 //! * [`html`]: the report, a single file;
+//! * [`expectations`]: whether the run keeps the bounds that the user sets;
+//! * [`export`]: the numbers of runs for other programs;
 //! * [`figures`]: the charts of the report as files, for papers;
 //! * [`advice`]: the best configuration for a goal, and the cost of each step away from it;
 //! * [`compare`]: whether a new side differs from a base, and where a series of runs changes;
@@ -29,6 +31,8 @@ mod conditions;
 mod costs;
 mod environments;
 mod error;
+pub mod expectations;
+pub mod export;
 pub mod figures;
 mod findings;
 pub mod fleet;

@@ -24,6 +24,10 @@ impl<'a> Key<'a> {
         self.read("text")
     }
 
+    pub(super) fn texts(self) -> Result<Vec<String>, Error> {
+        self.read("a list of texts")
+    }
+
     pub(super) fn whole(self) -> Result<u64, Error> {
         let expected = "a whole number";
         match self.entry.node {

@@ -200,6 +200,21 @@
 //! holds = "32 .. 128"
 //! ```
 //!
+//! An expectation is a bound of the user's own. A run that does not keep it ends with another exit
+//! status, and `--expect` adds more.
+//!
+//! ```toml
+//! [[expect]]
+//! quantity = "p99"                     # or a path, such as "latency.p99_ns"
+//! bound = "<= 5 us"                    # or ">= 90 % of link", ">= 12 Gb/s", "<= 0.1 %"
+//! experiments = ["latency"]            # optional, as is the next
+//! where = { size_bytes = [4, 64] }
+//! reason = "The controller has 20 us for its step"
+//!
+//! [[expect]]
+//! quantity = "no_loss"                 # needs no bound
+//! ```
+//!
 //! All keys except `name`, `title` and an experiment with `name` and `pattern` have defaults: see
 //! `plan/defaults.rs`.
 
@@ -209,6 +224,7 @@ mod check;
 mod costs;
 mod defaults;
 mod environments;
+mod expectations;
 mod figures;
 mod findings;
 mod keys;

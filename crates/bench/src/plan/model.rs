@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use measure::conditions::Wanted;
+use measure::expectation::Expectation;
 use measure::figure::Figure;
 use measure::finding::Finding;
 
 use super::settings::{IN_CODE, Settings};
+use crate::Error;
 use crate::application::Application;
 use crate::point::Pattern;
 
@@ -32,6 +34,8 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// Published claims, in order.
     pub findings: Vec<Finding>,
+    /// Bounds on numbers of the run, in order.
+    pub expectations: Vec<Expectation>,
     /// The values of the axis `environment`, besides the built-in ones ([`Wanted::BUILT_IN`]).
     pub environments: BTreeMap<String, Wanted>,
     /// The values of the axis `application`.
@@ -46,6 +50,8 @@ pub struct Plan {
     pub(super) figure_places: Vec<String>,
     /// The places of the findings, as `figure_places`.
     pub(super) finding_places: Vec<String>,
+    /// The places of the expectations, as `figure_places`.
+    pub(super) expectation_places: Vec<String>,
     /// The base of relative paths of references.
     pub(super) base: Base,
 }
@@ -77,6 +83,7 @@ impl Plan {
             experiments: Vec::new(),
             figures: Vec::new(),
             findings: Vec::new(),
+            expectations: Vec::new(),
             environments: BTreeMap::new(),
             applications: Vec::new(),
             modes: BTreeMap::new(),
@@ -84,6 +91,7 @@ impl Plan {
             origin: IN_CODE.to_owned(),
             figure_places: Vec::new(),
             finding_places: Vec::new(),
+            expectation_places: Vec::new(),
             base: Base::Directory(PathBuf::from(".")),
         }
     }
@@ -111,6 +119,19 @@ impl Plan {
     pub fn figure(mut self, figure: Figure) -> Self {
         self.figures.push(figure);
         self
+    }
+
+    /// Adds an expectation as people type it, such as `p99 <= 5us`.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no quantity with a bound.
+    pub fn expect(mut self, text: &str) -> Result<Self, Error> {
+        let place = format!("--expect {text:?}");
+        let read = Expectation::parse(text);
+        self.expectations.push(read.map_err(|words| Error::Plan { place: place.clone(), words })?);
+        self.expectation_places.push(place);
+        Ok(self)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::applications;
 use super::environments;
+use super::expectations;
 use super::keys::{Key, require};
 use super::model::{Base, Experiment, Plan};
 use super::names::{hint_or_all, names_of};
@@ -46,6 +47,12 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
             }
             "mode" => plan.modes = applications::modes(key.tables()?)?,
             "variables" => plan.variables = applications::variables(key)?,
+            "expect" => {
+                for (place, entries) in key.tables()? {
+                    plan.expectations.push(expectations::read(place, entries)?);
+                    plan.expectation_places.push(place.clone());
+                }
+            }
             "figure" => {
                 for (place, entries) in key.tables()? {
                     plan.figures.push(figure(place, entries)?);
@@ -181,10 +188,11 @@ fn misspelt<'e>(reason: &str, entries: &'e [Entry]) -> Option<(&'e Entry, String
     Some((entry, format!("unknown {} {wrong:?}{}", entry.key, hint_or_all(wrong, &known))))
 }
 
-pub(crate) const PLAN_KEYS: [&str; 12] = [
+pub(crate) const PLAN_KEYS: [&str; 13] = [
     "about",
     "application",
     "environment",
+    "expect",
     "experiment",
     "figure",
     "finding",

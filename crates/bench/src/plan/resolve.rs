@@ -12,6 +12,7 @@
 //! ranks.
 
 use measure::conditions::{AS_IS, Wanted};
+use measure::expectation::Expectation;
 use measure::figure::Figure;
 use measure::finding::Finding;
 use measure::record::Axes;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
 use super::model::{Options, Plan};
-use super::{applications, check, costs, environments, figures, findings, overrides};
+use super::{applications, check, costs, environments, expectations, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
@@ -47,6 +48,8 @@ pub struct Resolved {
     pub figures: Vec<Figure>,
     /// Findings to answer.
     pub findings: Vec<Finding>,
+    /// Bounds on numbers of the run.
+    pub expectations: Vec<Expectation>,
     /// The command that starts all ranks, if the plan has one.
     pub mpi: Option<String>,
     /// What is measured, in order.
@@ -91,6 +94,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     let is_whole = !options.quick && options.set.is_empty();
     let whole = is_whole.then_some(&points);
     findings::check(plan, whole)?;
+    expectations::check(plan, whole)?;
     whole.map_or(Ok(()), |whole| costs::points(plan, whole))?;
     let mut plan_json = json!({
         "name": plan.name,
@@ -112,6 +116,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         plan: plan_json,
         figures,
         findings: plan.findings.clone(),
+        expectations: plan.expectations.clone(),
         mpi: plan.mpi.clone(),
         points,
     })

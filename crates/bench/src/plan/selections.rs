@@ -1,4 +1,4 @@
-//! The values by which figures and findings pick points. They are read as the values of axes are: a
+//! The values by which figures, findings and expectations pick points. They are read as the values of axes are: a
 //! size may be `"64KiB"`, and several sizes `"4..64KiB"`.
 
 use measure::figure::Figure;
@@ -25,7 +25,11 @@ pub(super) fn of_finding(finding: &mut Finding) -> Result<(), String> {
 }
 
 /// Reads the values of axes. Checks refuse the other names.
-fn read(selection: &mut Selection) -> Result<(), String> {
+///
+/// # Errors
+///
+/// The value that its axis does not have.
+pub(super) fn read(selection: &mut Selection) -> Result<(), String> {
     for (name, value) in selection {
         let Some(row) = axis::find(name) else { continue };
         let items = match &value {

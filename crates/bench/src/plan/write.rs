@@ -1,7 +1,7 @@
 //! A plan that was built in code, as the text that [`Plan::parse`] reads to the same plan.
 
-use measure::figure::Figure;
 use measure::text::wrapped;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::model::{Experiment, Plan};
@@ -9,22 +9,25 @@ use super::offer::Offered;
 use crate::Error;
 use crate::axis::Axis;
 
-/// Keys of a figure that come first, because they tell the others apart.
-const FIRST: [&str; 3] = ["kind", "title", "caption"];
+/// Keys of a table that come first, because they tell the others apart.
+const FIRST: [&str; 4] = ["kind", "title", "caption", "quantity"];
 
-/// Writes a plan with its experiments and figures. The axes that are offered and not set stand in
+/// Writes a plan with its experiments, figures and expectations. The axes that are offered and not set stand in
 /// each experiment as comments, with their defaults.
 ///
 /// # Errors
 ///
-/// If a figure has no form as TOML.
+/// If a figure or an expectation has no form as TOML.
 pub fn text(plan: &Plan, offered: &[Offered]) -> Result<String, Error> {
     let mut out = format!("name = {}\ntitle = {}\n", quoted(&plan.name), quoted(&plan.title));
     for experiment in &plan.experiments {
         out += &experiment_text(experiment, offered);
     }
     for figure in &plan.figures {
-        out += &figure_text(figure)?;
+        out += &table_text("figure", figure)?;
+    }
+    for expectation in &plan.expectations {
+        out += &table_text("expect", expectation)?;
     }
     Ok(out)
 }
@@ -54,15 +57,14 @@ fn experiment_text(experiment: &Experiment, offered: &[Offered]) -> String {
     out
 }
 
-fn figure_text(figure: &Figure) -> Result<String, Error> {
-    let cannot = |error: serde_json::Error| Error::Plan {
-        place: format!("the figure {:?}", figure.title),
-        words: error.to_string(),
-    };
-    let Value::Object(mut keys) = serde_json::to_value(figure).map_err(cannot)? else {
+/// A figure or an expectation.
+fn table_text(heading: &str, table: &impl Serialize) -> Result<String, Error> {
+    let cannot =
+        |error: serde_json::Error| Error::Plan { place: format!("[[{heading}]]"), words: error.to_string() };
+    let Value::Object(mut keys) = serde_json::to_value(table).map_err(cannot)? else {
         return Ok(String::new());
     };
-    let mut out = "\n[[figure]]\n".to_owned();
+    let mut out = format!("\n[[{heading}]]\n");
     let first: Vec<_> = FIRST.into_iter().filter_map(|key| keys.remove_entry(key)).collect();
     for (key, value) in first.into_iter().chain(keys) {
         out += &format!("{key} = {}\n", toml_of(&value));

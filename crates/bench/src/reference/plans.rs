@@ -1,6 +1,7 @@
 //! The reference of plans: every table and key, generated from the definitions that read them.
 
 use measure::conditions::Wanted;
+use measure::expectation::Expectation;
 use measure::figure::{CostRow, Figure, FigureKind, Marked, Reference, Unit};
 use measure::finding::{Finding, FindingKind};
 use measure::schema::{Field, fields, variants};
@@ -31,6 +32,11 @@ pub fn plans() -> String {
     text += &table("`[[application]]`", APPLICATION, &fields::<Application>());
     text += &section("`[application.files]`", FILES);
     text += &table("`[[application.metric]]`", METRIC, &fields::<Metric>());
+    let mut expectation = fields::<Expectation>();
+    // Only `no_loss` needs none.
+    expectation.iter_mut().filter(|field| field.name == "bound").for_each(|field| field.is_required = false);
+    expectation.sort_by(Field::by_need);
+    text += &table("`[[expect]]`", EXPECT, &expectation);
     text += &table("`[[figure]]`", FIGURE, &fields::<Figure>());
     text += &words("Kinds of figures", &variants::<FigureKind>());
     text += &table("`[[figure.row]]`", ROW, &fields::<CostRow>());
@@ -176,6 +182,10 @@ a table with `name` and `text`.
 const METRIC: &str = "\
 A number that the application prints.
 ";
+const EXPECT: &str = "\
+A bound on a number of every point, which the run keeps or not. [Expectations](expectations.md) says how
+it is judged.
+";
 const FIGURE: &str = "\
 A figure or table of the report.
 ";
@@ -193,7 +203,7 @@ A published claim, and the range that must contain the measured number and its 9
 confirm it.
 ";
 
-const PLAN: [(&str, &str, bool, &str); 12] = [
+const PLAN: [(&str, &str, bool, &str); 13] = [
     (
         "name",
         "text",
@@ -204,6 +214,7 @@ const PLAN: [(&str, &str, bool, &str); 12] = [
     ("about", "text", false, "What is measured and why, for the report."),
     ("application", "tables", false, "Applications, see `[[application]]`."),
     ("environment", "tables", false, "Environments, see `[[environment]]`."),
+    ("expect", "tables", false, "Bounds on numbers of the run, see `[[expect]]`."),
     ("experiment", "tables", false, "What is measured, see `[[experiment]]`."),
     ("figure", "tables", false, "Figures of the report, see `[[figure]]`."),
     ("finding", "tables", false, "Published claims, see `[[finding]]`."),

@@ -16,7 +16,7 @@ use crate::record::{Latency, LatencyKind, Point};
 use crate::stats::shape::Estimate;
 use crate::units::Dimension;
 
-pub use row::{At, Counted, Interval, OfCounted, Quantity, Reading};
+pub use row::{At, Counted, Interval, OfCounted, OfNames, Quantity, Reading};
 pub use rows::{
     ALL, COST, OfLatency, OfNumber, arrived, cpu_ns_per_message, kinds, latency, lost, number, posted,
 };
@@ -50,6 +50,11 @@ pub fn find(path: &str) -> Option<Found<'_>> {
 /// The same among given rows, such as those of one pattern.
 pub fn find_in<'p>(rows: impl IntoIterator<Item = &'static Quantity>, path: &'p str) -> Option<Found<'p>> {
     rows.into_iter().find_map(|quantity| lead(quantity, path))
+}
+
+/// Lists the paths of a row that a point may have a number at.
+pub fn paths_of(row: &Quantity, point: &Point) -> Vec<String> {
+    row.paths_of(point)
 }
 
 /// Lists the paths in the group that a path begins with. If there is no such group, lists the paths

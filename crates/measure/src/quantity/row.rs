@@ -21,10 +21,17 @@ pub struct Quantity {
     pub is_offered: bool,
     /// Reads its unit, where only a point says it.
     pub counted: Option<OfCounted>,
+    /// Whether it counts what happened: a disturbance of the machine makes no such number wrong.
+    pub is_count: bool,
+    /// Lists the names that a point has in the place of a last `*` that stands for any name.
+    pub names: Option<OfNames>,
 }
 
 /// A function that reads from a point the unit that a number is counted in.
 pub type OfCounted = fn(&Point, At<'_>) -> Option<Counted>;
+
+/// A function that lists the names in a point.
+pub type OfNames = fn(&Point) -> Vec<String>;
 
 /// The unit that a number is counted in, where only a point says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +101,37 @@ impl Quantity {
         let of_kinds = kinds.iter().map(|kind| kind.name());
         let of_kinds: Vec<String> = of_kinds.map(|name| path.replace("KIND", name)).collect();
         if kinds.is_empty() { vec![path].into_iter() } else { of_kinds.into_iter() }
+    }
+
+    /// Its paths that a point may have a number at: with each rank, kind of latency and name.
+    pub(super) fn paths_of(&self, point: &Point) -> Vec<String> {
+        let ranks = match self.path.contains(".N.") {
+            true => {
+                (0..point.ends.len()).map(|rank| self.path.replace(".N.", &format!(".{rank}."))).collect()
+            }
+            false => vec![self.path.to_owned()],
+        };
+        // The main latency has paths of its own.
+        let main = point.latency.as_ref().map(|latency| latency.kind);
+        let kinds = point.kinds.iter().map(|timed| timed.latency.kind).filter(|kind| Some(*kind) != main);
+        let of_kinds = |path: String| match path.starts_with("KIND") {
+            true => kinds.clone().map(|kind| path.replace("KIND", kind.name())).collect(),
+            false => vec![path],
+        };
+        let paths = ranks.into_iter().flat_map(of_kinds);
+        paths.flat_map(|path| self.ended(path, point)).collect()
+    }
+
+    /// A path with each statistic or name in the place of its last `*`.
+    fn ended(&self, path: String, point: &Point) -> Vec<String> {
+        let Some(start) = path.strip_suffix('*') else { return vec![path] };
+        let ends = match &self.reading {
+            Reading::Number { .. } => self.names.map(|names| names(point)).unwrap_or_default(),
+            Reading::Latency { statistics, .. } => {
+                statistics.iter().flat_map(|row| row.ends(point.latency.as_ref())).collect()
+            }
+        };
+        ends.into_iter().map(|end| format!("{start}{end}")).collect()
     }
 
     /// Its paths in a group; none if the last part is a free name.

@@ -1,8 +1,8 @@
 //! The rows of all patterns: every number of a point.
 
-use super::row::{At, Interval, OfCounted, Quantity, Reading};
+use super::row::{At, Interval, OfCounted, OfNames, Quantity, Reading};
 use super::statistic::{OF_MESSAGES, STATISTICS};
-use crate::record::{Cpu, End, Latency, LatencyKind, Point, Throughput};
+use crate::record::{Cpu, End, Latency, LatencyKind, Point, Status, Throughput};
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
 
 /// Path of the cost of a call, which is not a whole number of nanoseconds.
@@ -47,6 +47,7 @@ quantities! {
     number("cpu_ns_per_byte", Number, |p, _| cpu_ns_per_byte(p), "CPU time of both ranks per byte, in ns").offered();
     number("cpu_ns_per_message", Number, |p, _| cpu_ns_per_message(p), "CPU time of both ranks per message, in ns").offered();
     number("half_mean_ns", Time, |p, _| half_mean_ns(p), "mean of half a round trip").offered();
+    number("messages_lost", Number, |p, _| known_lost(p), "messages that were lost").with_interval(exact).count().offered();
     number("wall_ns", Time, |p, _| Some(p.wall_ns as f64), "wall time of the point").offered();
     number("fairness.jain", Number, |p, _| Some(p.fairness?.jain), "Jain's index of fairness");
     number("fairness.least_share", Share, |p, _| Some(p.fairness?.least_share), "smallest share, relative to the largest");
@@ -54,7 +55,9 @@ quantities! {
         "core-to-core latency before the point");
     number("calibration.after_ns", Time, |p, _| Some(p.calibration.as_ref()?.after_ns),
         "core-to-core latency after the point");
-    number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}");
+    number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}")
+        .named(|p| p.counters.keys().cloned().collect())
+        .count();
 }
 
 /// A function that finds a latency in a point.
@@ -65,7 +68,7 @@ pub type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
 /// The row of a number without an interval within one run.
 pub const fn number(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
     let reading = Reading::Number { unit, of, interval: |_, _| Interval { ends: None, samples: None } };
-    Quantity { path, reading, help, is_offered: false, counted: None }
+    Quantity { path, reading, help, is_offered: false, counted: None, is_count: false, names: None }
 }
 
 const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
@@ -75,7 +78,7 @@ const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static 
 /// The row of a latency, with all of its statistics.
 pub const fn latency(path: &'static str, of: OfLatency, help: &'static str) -> Quantity {
     let reading = Reading::Latency { of, messages: |_| 1.0, statistics: STATISTICS };
-    Quantity { path, reading, help, is_offered: false, counted: None }
+    Quantity { path, reading, help, is_offered: false, counted: None, is_count: false, names: None }
 }
 
 impl Quantity {
@@ -94,6 +97,18 @@ impl Quantity {
     #[must_use]
     pub const fn counted_in(self, counted: OfCounted) -> Self {
         Self { counted: Some(counted), ..self }
+    }
+
+    /// The same, as a count of what happened.
+    #[must_use]
+    pub const fn count(self) -> Self {
+        Self { is_count: true, ..self }
+    }
+
+    /// The same, with the names that a point has in the place of a last `*`.
+    #[must_use]
+    pub const fn named(self, names: OfNames) -> Self {
+        Self { names: Some(names), ..self }
     }
 
     /// The same, offered by hints when a wrong path resembles no other.
@@ -196,6 +211,22 @@ pub fn arrived(point: &Point) -> Option<u64> {
 /// Messages of a point that were lost.
 pub fn lost(point: &Point) -> u64 {
     point.counters.get("messages_lost").copied().unwrap_or(0)
+}
+
+/// Messages of a point that were lost; `None` where they were not counted and could be lost. A
+/// reliable connection that loses a message breaks, so that its point fails (IBTA vol. 1, 9.7.5).
+fn known_lost(point: &Point) -> Option<f64> {
+    let timed = point.latency.as_ref().map(|latency| latency.count);
+    let is_whole = || timed.is_some() && timed == point.iterations;
+    let is_reliable = || point.axes.get("service").is_some_and(|service| service == "RC");
+    let counted = point.counters.get("messages_lost").copied();
+    let none = || (point.status == Status::Measured && (is_reliable() || is_whole())).then_some(0);
+    Some(counted.or_else(none)? as f64)
+}
+
+/// The interval of a number that was counted.
+fn exact(_: &Point, count: f64) -> Interval {
+    Interval { ends: Some([count; 2]), samples: None }
 }
 
 /// Messages that were posted, including the warm-up.

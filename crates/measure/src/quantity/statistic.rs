@@ -34,6 +34,17 @@ impl Statistic {
         Self { unit: Dimension::Number, is_shifted: false, ..Self::time(field, of, help) }
     }
 
+    /// Its last parts of paths: its field, or one for each threshold of a latency.
+    pub(super) fn ends(&'static self, latency: Option<&Latency>) -> Vec<String> {
+        match self.field.strip_suffix('*') {
+            None => vec![self.field.to_owned()],
+            Some(start) => {
+                let thresholds = latency.into_iter().flat_map(|latency| latency.share_above.keys());
+                thresholds.map(|threshold| format!("{start}{threshold}")).collect()
+            }
+        }
+    }
+
     /// Returns the row and the threshold if the last part of a path names them.
     pub(super) fn matches<'p>(&'static self, end: &'p str) -> Option<(&'static Self, &'p str)> {
         match self.field.strip_suffix('*') {

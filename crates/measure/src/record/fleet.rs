@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// The fleet of a run, and how it was examined. The verdict follows from this and from the points,
-/// so that the record does not have it.
+/// The fleet of a run, how it was examined, and what that found.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Fleet {
     /// The members, which points name by their index.
@@ -44,6 +44,11 @@ pub struct Fleet {
     /// Why the fleet went on without members, by their index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left: BTreeMap<u32, String>,
+    /// What the examination found, as the program that measured the fleet put it; absent until the
+    /// examination has ended. It follows from the points, but a later version may ask for other
+    /// measurements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examined: Option<Value>,
 }
 
 /// A member of a fleet: a host, or one device of a host.

@@ -31,6 +31,7 @@ fn a_run() -> Run {
         points_planned: 3,
         figures: Vec::new(),
         findings: Vec::new(),
+        expectations: Vec::new(),
         devices: Vec::new(),
         environments: Vec::new(),
         overheads: Vec::new(),

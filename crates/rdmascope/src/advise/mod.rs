@@ -44,8 +44,16 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     let is_kept = out.is_some();
     let out = out.clone();
     let bandwidth = Unit::MiBPerS;
-    let mut job =
-        Job { resolved, quick: false, command, launch, out: out.into(), bandwidth, shows: Shows::Points };
+    let mut job = Job {
+        resolved,
+        quick: false,
+        command,
+        launch,
+        out: out.into(),
+        bandwidth,
+        shows: Shows::Points,
+        json_file: None,
+    };
     let interrupt = Interrupt::install()?;
     let mut advisor = Advisor { output: Output::new(&mut job)?.without_tables(), search, about };
     let ended = coordinator::run(&job.resolved.points, &job.launch, Some(&interrupt), &mut advisor);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bench::axis::SIZE_BYTES;
 use bench::command::{Choice, Subject};
-use bench::plan::Settings;
 use bench::plan::offer::{Offer, Offered, carrier};
+use bench::plan::{Plan, Settings};
 use bench::point::{Length, Operation, Pattern};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
@@ -60,16 +60,54 @@ impl Amount {
     }
 }
 
+/// What becomes of the results of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Results {
+    /// A bound on every point that has the number: 'p99 <= 5us', 'throughput >= 90% of link',
+    /// 'missed <= 0.1%' or no_loss. The exit status is 3 if one is not met.
+    #[arg(long, value_name = "BOUND")]
+    pub(crate) expect: Vec<String>,
+    /// Print each point as a line of JSON when it ends; all other text goes to standard error.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Results {
+    /// Adds the bounds to a plan.
+    pub(crate) fn expected(&self, plan: Plan) -> Result<Plan, bench::Error> {
+        self.expect.iter().try_fold(plan, |plan, text| plan.expect(text))
+    }
+}
+
 /// What is printed and kept.
 #[derive(Args, Debug)]
 pub(crate) struct Output {
     /// Print throughput in 10^9 bit/s instead of 2^20 B/s.
     #[arg(long = "report_gbits", alias = "report-gbits")]
     pub(crate) report_gbits: bool,
+    #[command(flatten)]
+    pub(crate) results: Results,
+    /// Write all points into perftest_out.json as well.
+    #[arg(long = "out_json", alias = "out-json")]
+    out_json: bool,
+    /// Write all points into this file as well, as JSON.
+    #[arg(long = "out_json_file", alias = "out-json-file", value_name = "FILE")]
+    out_json_file: Option<PathBuf>,
     /// Directory for the record and a report; it must not contain a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
+
+impl Output {
+    /// Returns the file for all points as JSON, if one is asked for.
+    pub(crate) fn json_file(&self) -> Option<PathBuf> {
+        let usual = self.out_json.then(|| PathBuf::from(JSON_FILE));
+        self.out_json_file.clone().or(usual)
+    }
+}
+
+/// The file of `--out_json` in perftest.
+const JSON_FILE: &str = "perftest_out.json";
 
 /// Returns the commands of all patterns. The flags of a command are made only when it is used.
 pub(crate) fn commands() -> impl Iterator<Item = Command> {

@@ -11,7 +11,7 @@ mod tests;
 pub(crate) mod time;
 
 pub(crate) use self::axes::Circumstances;
-pub(crate) use self::benchmark::{Amount, Output};
+pub(crate) use self::benchmark::{Amount, Output, Results};
 pub(crate) use self::placement::{
     Location, MpiPlacement, NetFlags, Placement, Places, PlanPlacement, PortFlags, Site, SocketPlacement,
 };

@@ -97,9 +97,8 @@ pub(crate) fn perftest_refusal(flags: &ArgMatches) -> Option<Usage> {
 /// A benchmark never warns of the governor of the CPUs, and has no peak bandwidth.
 const PERFTEST_IGNORED: [(char, &str); 2] = [('F', "CPU-freq"), ('N', "noPeak")];
 
-pub(super) const PERFTEST_REFUSED: [Refused; 50] = [
-    (None, "csv", false, "--out DIR keeps the record, and rdmascope report DIR --figures writes CSV"),
-    (None, "json", false, "--out DIR writes points.jsonl, a line of JSON for each point"),
+pub(super) const PERFTEST_REFUSED: [Refused; 47] = [
+    (None, "csv", false, "--out DIR keeps the record, and rdmascope export DIR writes CSV"),
     (Some('C'), "report-cycles", false, "times are in us: leave it out"),
     (
         Some('H'),
@@ -123,8 +122,8 @@ pub(super) const PERFTEST_REFUSED: [Refused; 50] = [
     (Some('f'), "margin", true, "--warmup N sets how many messages are not measured"),
     (Some('g'), "mcg", false, "rdmascope fan-out multicast measures multicast"),
     (Some('u'), "qp-timeout", true, "the timeout is always 14, perftest's default: leave it out"),
-    (Some('w'), "limit_bw", true, "a finding of a plan checks a limit (rdmascope plans --reference)"),
-    (Some('y'), "limit_msgrate", true, "a finding of a plan checks a limit (rdmascope plans --reference)"),
+    (Some('w'), "limit_bw", true, "--expect 'throughput >= 10 Gb/s' checks a limit"),
+    (Some('y'), "limit_msgrate", true, "--expect 'message_rate >= 2 Mmsg/s' checks a limit"),
     (Some('z'), "com_rdma_cm", false, "both programs talk over TCP: leave it out"),
     (None, "burst_size", true, "rdmascope open-loop send sends at a set rate"),
     (None, "cpu_util", false, "--out DIR records the CPU time of both ranks"),
@@ -138,8 +137,6 @@ pub(super) const PERFTEST_REFUSED: [Refused; 50] = [
     (None, "mmap-offset", true, "messages are in the memory of --memory: leave it out"),
     (None, "mr_per_qp", false, "the number of memory regions cannot be set: leave it out"),
     (None, "odp", false, "memory is always pinned: leave it out"),
-    (None, "out_json", false, "--out DIR writes all points as JSON"),
-    (None, "out_json_file", true, "--out DIR writes all points as JSON"),
     (None, "output", true, "--out DIR writes all numbers as JSON"),
     (None, "perform_warm_up", false, "a tenth of the messages warms up: leave it out, or use --warmup N"),
     (None, "rate_limit", true, "rdmascope open-loop send --rate sends at a set rate"),

@@ -144,6 +144,9 @@ fn finish(mut measuring: Measuring<'_>, question: &Question, out: &Path) -> anyh
     let Measuring { agents, writer, mut run, mut voice, next_id, .. } = measuring;
     agents.quit(&mut voice);
     run.ended = Some(sink::now());
+    if let Some(fleet) = &mut run.fleet {
+        fleet.examined = Some(serde_json::to_value(&examined)?);
+    }
     run.points_planned = next_id;
     writer.finish(&run)?;
     let fleet = run.fleet.clone().unwrap_or_default();
@@ -273,6 +276,7 @@ fn begun(
         environments,
         overheads: here().map(|description| description.overhead.clone()).collect(),
         launches: Vec::new(),
+        expectations: Vec::new(),
         fleet: Some(record::Fleet {
             members,
             quantities: quantities.collect(),
@@ -288,6 +292,7 @@ fn begun(
             seed: SEED,
             baseline: None,
             left: BTreeMap::new(),
+            examined: None,
         }),
         warnings: Vec::new(),
     }

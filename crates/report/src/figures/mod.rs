@@ -1,6 +1,6 @@
 //! The charts of a run as files: a drawing for a paper (SVG), and its numbers (CSV).
 
-mod csv;
+pub(crate) mod csv;
 mod svg;
 
 use measure::figure::FigureKind;

@@ -1,10 +1,9 @@
 //! The examination of a fleet, from its record: which pairs were measured, who is slow, and how sure
 //! that is.
 //!
-//! The record has the points and the question ([`measure::record::Fleet`]), and no verdict: the
-//! procedure ([`verdict::fleet::examine`]) is run again over the recorded points, whenever it is
-//! shown. While a fleet is measured, the program runs the same procedure over a [`Replay`] that asks
-//! for what the record lacks.
+//! The procedure ([`verdict::fleet::examine`]) is a deterministic function of what was measured.
+//! While a fleet is measured, the program runs it over a [`Replay`] of the record, and measures what
+//! the record lacks.
 
 mod matrix;
 mod names;

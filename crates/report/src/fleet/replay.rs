@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::record::{Fleet, Point};
-use verdict::fleet::{Examined, Measured, Probe, Reading, Round, examine};
+use verdict::fleet::{Cell, Examined, Measured, Place, Probe, Reading, Round, examine};
 
 use super::question::Question;
 use super::value::Row;
@@ -124,11 +124,40 @@ impl Probe for Replay {
     }
 }
 
-/// Examines a recorded fleet.
+/// Returns what the examination of a recorded fleet found: what the record says, or, if it does not
+/// say it, what its points give.
 ///
 /// # Errors
 ///
 /// If the record ends before the examination does.
 pub fn examined(question: &Question, fleet: &Fleet, points: &[Point]) -> Result<Examined, Missing> {
+    // A record may come from anywhere: what it says has to fit its question.
+    let said = fleet.examined.clone().and_then(|said| serde_json::from_value::<Examined>(said).ok());
+    if let Some(said) = said.filter(|said| fits(said, question)) {
+        return Ok(said);
+    }
     examine(&question.hosts, &question.options, &mut Replay::new(fleet, &question.rows, points))
+}
+
+/// Whether all quantities and members that were found are those of the question.
+fn fits(said: &Examined, question: &Question) -> bool {
+    let quantities = question.rows.len();
+    let members = question.hosts.count;
+    let is_place = |place: &Place| match *place {
+        Place::Fleet => true,
+        Place::Host(member) => member < members,
+        Place::Pair { a, b } => a < members && b < members,
+        // Their names are looked up with care.
+        Place::Group { .. } | Place::Between { .. } => true,
+    };
+    let known = said.culprits.iter().map(|one| (one.quantity, one.place));
+    let known = known.chain(said.cleared.iter().map(|one| (one.quantity, one.place)));
+    let mut known = known.chain(said.congestion.iter().map(|one| (one.quantity, one.place)));
+    let is_cell = |cell: &Cell| (cell.from as usize) < members && (cell.to as usize) < members;
+    said.quantities.len() == quantities
+        && known.all(|(quantity, place)| quantity < quantities && is_place(&place))
+        && said.undecided.iter().all(|one| {
+            one.quantity.is_none_or(|index| index < quantities) && one.place.as_ref().is_none_or(is_place)
+        })
+        && said.quantities.iter().all(|judged| judged.cells.iter().all(is_cell))
 }

@@ -20,52 +20,84 @@ pub(super) const ID: &str = "fleet";
 pub(super) const TITLE: &str = "Fleet";
 /// The most rows of a heat map; more members share rows.
 const ROWS_MAX: usize = 128;
+/// The most culprits on the first screen.
+const CULPRITS_FIRST: usize = 6;
 /// The most suspects and congested paths that are listed.
 const LISTED_MAX: usize = 200;
 
-/// The section; empty for other runs.
-pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
-    let Some(fleet) = &run.fleet else { return html! {} };
-    let body = match Question::of(fleet) {
-        Err(why) => html! { p class="complaint" { "The record cannot be examined: " (why) "." } },
-        Ok(question) => match examined(&question, fleet, points) {
-            Err(missing) => html! {
-                p class="complaint" {
-                    "The examination is not complete: it ended in round " (missing.round + 1) ". "
-                    code { "rdmascope fleet --resume DIR" } " goes on with it."
-                }
-            },
-            Ok(examined) => whole(fleet, &question, &examined, points),
-        },
-    };
-    html! { section id=(ID) { h2 { (TITLE) } (body) } }
+/// The fleet of a run.
+pub(super) struct Found<'a> {
+    fleet: &'a Fleet,
+    question: Question,
+    examined: Examined,
 }
 
-fn whole(fleet: &Fleet, question: &Question, examined: &Examined, points: &[Point]) -> Markup {
+impl<'a> Found<'a> {
+    /// Examines the fleet of a run; none for other runs.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be examined.
+    pub(super) fn of(run: &'a Run, points: &[Point]) -> Option<Result<Self, String>> {
+        let fleet = run.fleet.as_ref()?;
+        Some(Question::of(fleet).and_then(|question| match examined(&question, fleet, points) {
+            Ok(examined) => Ok(Self { fleet, question, examined }),
+            Err(missing) => Err(format!(
+                "the examination is not complete, it ended in round {}: `rdmascope fleet --resume DIR` goes on with it",
+                missing.round + 1
+            )),
+        }))
+    }
+}
+
+/// The answer, for the first screen.
+pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {
+    let Found { fleet, question, examined } = match found {
+        Ok(found) => found,
+        Err(why) => return html! { p class="answer undecided" { (prose(&capital(why))) "." } },
+    };
     let words = Words::new(fleet, question, examined);
     let class = match outcome(fleet, examined) {
         Outcome::Healthy => "answer healthy",
         Outcome::Culprits => "answer culprits",
         Outcome::Undecided => "answer undecided",
     };
-    let cleared: Vec<String> = examined.cleared.iter().map(|one| words.cleared(one)).collect();
-    let left = fleet.left.iter().map(|(member, reason)| (words.names.member(*member as usize), reason));
-    let left: Vec<_> = left.collect();
     html! {
         p class=(class) { strong { (capital(&words.verdict())) } }
-        p class="caption" {
-            "Schedule " (question.options.schedule.name) ": " (question.options.schedule.help) ". " (words.measured()) "."
-        }
         @if !examined.culprits.is_empty() {
             ul class="culprits" {
-                @for culprit in &examined.culprits {
+                @for culprit in examined.culprits.iter().take(CULPRITS_FIRST) {
                     li {
                         strong { (words.culprit(culprit)) }
                         @for line in words.evidence(culprit) { br; span class="evidence" { (line) } }
                     }
                 }
             }
+            @if examined.culprits.len() > CULPRITS_FIRST {
+                p { a href={ "#" (ID) } { (examined.culprits.len() - CULPRITS_FIRST) " more" } }
+            }
         }
+    }
+}
+
+/// The section; empty for other runs.
+pub(super) fn render(found: Option<&Result<Found<'_>, String>>, points: &[Point]) -> Markup {
+    match found {
+        Some(Ok(found)) => html! { section id=(ID) { h2 { (TITLE) } (whole(found, points)) } },
+        Some(Err(_)) | None => html! {},
+    }
+}
+
+fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> Markup {
+    let words = Words::new(fleet, question, examined);
+    let cleared: Vec<String> = examined.cleared.iter().map(|one| words.cleared(one)).collect();
+    let left = fleet.left.iter().map(|(member, reason)| (words.names.member(*member as usize), reason));
+    let left: Vec<_> = left.collect();
+    html! {
+        p class="caption" {
+            "Schedule " (question.options.schedule.name) ": " (question.options.schedule.help) ". " (words.measured()) "."
+        }
+        (list("Culprits", examined.culprits.iter().map(|culprit| words.culprit(culprit)).collect()))
         (list("Congestion", examined.congestion.iter().map(|one| words.congestion(one)).collect()))
         (list("Not decided", open(fleet, examined).map(|one| words.undecided(one)).collect()))
         @if !left.is_empty() {

@@ -12,6 +12,7 @@ mod costs;
 mod data;
 mod distributions;
 mod environments;
+mod expectations;
 mod figures;
 mod findings;
 mod fleet;
@@ -37,6 +38,7 @@ use measure::presentation::Patterns;
 use measure::record::{Point, Run};
 
 use crate::error::Error;
+use crate::expectations::judge;
 use crate::findings::{answer, no_network};
 use crate::{Points, SampleSource};
 use figures::Heading;
@@ -72,8 +74,14 @@ pub fn write(
     let shown = Points { points, devices: &run.devices, patterns };
     let figures = figures::render(run, shown, samples);
     let data = data::collect(shown, figures.charts, samples);
+    let fleet = fleet::Found::of(run, points);
+    let judged = judge(&run.expectations, shown);
     let answers = answer(&run.findings, shown, no_network(run));
-    let overview = overview::render(run, shown, &answers, data.unreadable.as_ref());
+    let first = match &fleet {
+        Some(found) => fleet::answer(found),
+        None => headlines::render(run, shown, &answers),
+    };
+    let overview = overview::render(run, shown, &first, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
     let page = html! {
@@ -86,7 +94,8 @@ pub fn write(
                 div class="frame" {
                     (contents(run, &figures.headings))
                     main {
-                        (fleet::render(run, points))
+                        (fleet::render(fleet.as_ref(), points))
+                        (expectations::render(&judged))
                         (findings::render(run, &answers))
                         (figures.html)
                         (PreEscaped(EXPLORER))
@@ -142,6 +151,7 @@ fn contents(run: &Run, figures: &[Heading]) -> Markup {
                 summary { "Contents" }
                 ul {
                     @if run.fleet.is_some() { (item(fleet::ID, fleet::TITLE)) }
+                    @if !run.expectations.is_empty() { (item(expectations::ID, expectations::TITLE)) }
                     @if !run.findings.is_empty() { (item(findings::ID, findings::title(run))) }
                     @for of_level in figures.chunk_by(|one, next| one.level == next.level) {
                         @match &of_level[0].level {

@@ -5,9 +5,7 @@ use measure::record::{Point, Run, Status};
 use measure::text;
 use serde_json::Value;
 
-use super::headlines;
 use super::prose::prose;
-use crate::findings::Answer;
 use crate::list::{distinct, grouped};
 use crate::reason::{self, Merged};
 use crate::varying::Varying;
@@ -29,11 +27,11 @@ struct Trouble {
     points: Vec<(u64, String)>,
 }
 
-/// The head of the report.
+/// The head of the report. `first` answers what was asked.
 pub(super) fn render(
     run: &Run,
     shown: Points<'_>,
-    answers: &[Answer<'_>],
+    first: &Markup,
     unreadable: Option<&String>,
 ) -> Markup {
     let verdict = Verdict::of(run, shown);
@@ -47,7 +45,7 @@ pub(super) fn render(
             @if run.quick {
                 p class="badge" { "Quick form of the plan: fewer messages, fewer steps" }
             }
-            (headlines::render(run, shown, answers))
+            (first)
         }
         section class="verdict" aria-label="Verdict" {
             (verdict.tiles())

@@ -82,11 +82,11 @@ fn plain_but_spaced(label: &str, text: &str) -> String {
 }
 
 /// The line above and below a title.
-pub(super) fn rule() -> String {
+pub(crate) fn rule() -> String {
     "-".repeat(110)
 }
 
 /// A line of text. The page breaks it ([`super::folded`]).
-pub(super) fn indented(text: &str, indent: usize) -> String {
+pub(crate) fn indented(text: &str, indent: usize) -> String {
     format!("{}{}\n", " ".repeat(indent), text.trim_end())
 }

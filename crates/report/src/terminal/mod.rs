@@ -36,6 +36,7 @@ use below::Below;
 pub use colour::coloured;
 pub use costs::costs;
 pub use findings::findings;
+pub(crate) use findings::{indented, rule};
 pub use page::folded;
 use skipped_run::SkippedRun;
 pub use summary::Summary;

@@ -21,6 +21,10 @@ pub(super) static SHOWN: Presentation = Presentation {
             |point, at| metric(point, at)?.get("value")?.as_f64(),
             "{} as the program reports it",
         )
+        .named(|point| {
+            let metrics = own(point).and_then(|own| own.get("metrics")?.as_object());
+            metrics.into_iter().flat_map(|metrics| metrics.keys().cloned()).collect()
+        })
         .counted_in(|point, at| {
             let found = metric(point, at)?;
             let unit = plain(found.get("unit")?.as_str()?);

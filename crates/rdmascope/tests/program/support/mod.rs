@@ -7,6 +7,7 @@ mod machine;
 pub(crate) mod moments;
 pub(crate) mod namespaces;
 pub(crate) mod processes;
+pub(crate) mod python;
 pub(crate) mod schema;
 pub(crate) mod slurm;
 

@@ -44,7 +44,17 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
                 let known = keywords.get("properties").and_then(Value::as_object);
                 let more = value.as_object().into_iter().flatten();
                 let more = more.filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)));
+                let has_numbers = keywords.contains_key("patternProperties");
+                let more = more.filter(|(name, _)| !has_numbers || !is_number(name));
                 more.for_each(|(name, value)| check(root, rule, value, &format!("{at}/{name}"), errors));
+            }
+            "patternProperties" => {
+                // The one pattern that schemas use is that of numbers as keys.
+                for (pattern, rule) in rule.as_object().unwrap() {
+                    assert_eq!(pattern, NUMBERS, "a pattern that this validator does not know");
+                    let more = value.as_object().into_iter().flatten().filter(|(name, _)| is_number(name));
+                    more.for_each(|(name, value)| check(root, rule, value, &format!("{at}/{name}"), errors));
+                }
             }
             "items" => {
                 let from = keywords.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
@@ -75,6 +85,13 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
             other => panic!("the schema uses {other:?}, which this validator does not know"),
         }
     }
+}
+
+/// The pattern of keys that are numbers.
+const NUMBERS: &str = r"^\d+$";
+
+fn is_number(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_digit())
 }
 
 fn length(value: &Value) -> Option<u64> {

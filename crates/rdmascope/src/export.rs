@@ -1,0 +1,154 @@
+//! `rdmascope export`: the numbers of runs for other programs.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use bench::PATTERNS;
+use clap::{Args, ValueEnum};
+use measure::files;
+use measure::store::RunReader;
+use report::export::{self, Exported, Format, OF_SAMPLES};
+
+use crate::failure::{Usage, harmless};
+use crate::stdout;
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope export runs/* > all.csv
+  rdmascope export first-run --quantity latency --quantity throughput.bytes_per_s
+  rdmascope export first-run --samples --out samples.csv
+  rdmascope export first-run --format markdown
+                                       a table for a ticket
+  rdmascope export first-run --format junit --out rdmascope.xml
+  rdmascope export first-run --format openmetrics \\
+    --out /var/lib/prometheus/node-exporter/rdmascope.prom";
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArguments {
+    /// Directories of runs.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Form of the numbers.
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    format: FormatWord,
+    /// Write a row for each sample instead, as csv or json.
+    #[arg(long, conflicts_with = "quantity")]
+    samples: bool,
+    /// Only this number, such as latency.p99_ns, or all of a group, such as latency.
+    #[arg(long, value_name = "PATH")]
+    quantity: Vec<String>,
+    /// File to write, which is replaced as a whole [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// The name of a format.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum FormatWord {
+    /// A tidy table: a row for each point and quantity.
+    Csv,
+    /// The same table, as one JSON object on each line.
+    Json,
+    /// Metrics for Prometheus and node_exporter's textfile collector.
+    Openmetrics,
+    /// Points and expectations as results of tests, for CI.
+    Junit,
+    /// A table for people: a row for each point.
+    Markdown,
+}
+
+impl FormatWord {
+    fn format(self) -> Format {
+        match self {
+            Self::Csv => Format::Csv,
+            Self::Json => Format::Json,
+            Self::Openmetrics => Format::OpenMetrics,
+            Self::Junit => Format::Junit,
+            Self::Markdown => Format::Markdown,
+        }
+    }
+}
+
+/// Writes the numbers or the samples of runs.
+pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
+    let format = arguments.format.format();
+    if arguments.samples && !OF_SAMPLES.contains(&format) {
+        return Err(Usage(
+            "--samples writes csv or json: leave --format out, or give one of them".to_owned(),
+        )
+        .into());
+    }
+    if format == Format::Junit && !arguments.quantity.is_empty() {
+        let words =
+            "--format junit has the results of points and expectations: leave --quantity out".to_owned();
+        return Err(Usage(words).into());
+    }
+    arguments.quantity.iter().try_for_each(|path| known(path))?;
+    let runs: Vec<RunReader> =
+        arguments.runs.iter().map(|run| RunReader::open(run)).collect::<Result<_, _>>()?;
+    let samples: Vec<_> =
+        runs.iter().map(|run| |path: &str| run.sample_file(path).map_err(|e| e.to_string())).collect();
+    let with_samples = runs.iter().zip(&samples);
+    let exported: Vec<Exported<'_>> = with_samples
+        .map(|(run, samples)| Exported {
+            name: name(run.dir()),
+            run: run.run(),
+            points: run.points(),
+            samples,
+        })
+        .collect();
+    for (run, shown) in
+        exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !run.has_samples())
+    {
+        let shown = harmless(&shown.display().to_string());
+        eprintln!(
+            "rdmascope: the run {shown} has no samples: it kept histograms ({} points)",
+            run.points.len()
+        );
+    }
+    let write = |out: &mut dyn Write| match arguments.samples {
+        true => export::write_samples(&exported, format, out),
+        false => export::write(&exported, PATTERNS, format, &arguments.quantity, out),
+    };
+    match &arguments.out {
+        Some(path) => {
+            let replaced = files::replace(path, |out| write(out).map_err(anyhow::Error::from));
+            replaced.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            write(&mut out).and_then(|()| Ok(out.flush()?)).map_err(stdout_error)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the error of standard output, which may be a closed pipe.
+fn stdout_error(error: report::Error) -> anyhow::Error {
+    match error {
+        report::Error::Write(cause) => stdout::cannot_write(&cause).into(),
+        other => other.into(),
+    }
+}
+
+/// Refuses a path to which no number belongs.
+fn known(path: &str) -> anyhow::Result<()> {
+    if PATTERNS.has_group(path) || PATTERNS.find(path).is_some() {
+        return Ok(());
+    }
+    let hint = match PATTERNS.examples(path).first() {
+        Some(first) => format!("give a path such as {first}, or a group such as latency"),
+        None => "give a path such as latency.p99_ns, or a group such as latency".to_owned(),
+    };
+    Err(Usage(format!("unknown quantity {path:?}: {hint}")).into())
+}
+
+/// Returns the name of a run's directory; of `.`, the name of the directory that it stands for.
+fn name(directory: &Path) -> String {
+    let whole = directory.canonicalize();
+    let named = whole.as_deref().unwrap_or(directory).file_name();
+    named.map_or_else(|| directory.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

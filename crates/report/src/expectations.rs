@@ -1,0 +1,249 @@
+//! Whether a run keeps the bounds that its plan or `--expect` sets, judged from its points alone.
+//!
+//! An expectation is judged for each combination of experiment and axes: these are its cases. All
+//! repetitions of a case make one number. The bound is *met* or *not met* where the whole 95 %
+//! interval of the number lies on one side of it; a number without an interval, such as the 99th
+//! percentile of one repetition, decides alone. It is *not decided* where the interval reaches over
+//! the bound, where every repetition is unstable or one has failed, and where there is no number.
+//! Counts, such as lost messages, are facts of unstable repetitions too.
+//!
+//! # Invariants
+//!
+//! * A case without a number is never met, and never taken for one that is not met.
+
+mod text;
+
+use measure::expectation::{Expectation, Limit};
+use measure::figure::Unit;
+use measure::presentation::Patterns;
+use measure::record::{Axes, Point, Status};
+use measure::selection::EXPERIMENT;
+use measure::units::Dimension;
+use serde_json::Value;
+
+use crate::folded::{Measured, NO_POINT, fold};
+use crate::link_limit::LinkLimit;
+use crate::list::grouped;
+use crate::varying::Varying;
+use crate::{Points, value};
+
+pub(crate) use text::line;
+pub use text::text;
+
+/// How a bound and a number relate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judgement {
+    /// The number keeps the bound.
+    Met,
+    /// It does not.
+    NotMet,
+    /// Neither can be said, for this reason.
+    NotDecided(String),
+}
+
+impl Judgement {
+    /// The judgement in a few words.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "not met",
+            Self::NotDecided(_) => "not decided",
+        }
+    }
+
+    /// The reason; empty where the number is the reason.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Met | Self::NotMet => "",
+            Self::NotDecided(why) => why,
+        }
+    }
+}
+
+/// An expectation with the run's judgement of each case.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// The expectation.
+    pub expectation: &'a Expectation,
+    /// A case for each combination of experiment and axes.
+    pub cases: Vec<Case>,
+}
+
+/// The judgement of the repetitions of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The experiment.
+    pub experiment: String,
+    /// The axes.
+    pub axes: Axes,
+    /// The experiment and the axes in which its points differ, in print.
+    pub label: String,
+    /// The measured number with its interval, in print; empty where there is none.
+    pub figure: String,
+    /// The limit in print, where the bound is a part of the link.
+    pub limit: Option<String>,
+    /// The judgement.
+    pub judgement: Judgement,
+    /// A point of the number.
+    pub id: Option<u64>,
+}
+
+/// Judges all expectations of a run.
+pub fn judge<'a>(expectations: &'a [Expectation], run: Points<'_>) -> Vec<Judged<'a>> {
+    let mut varying = Varying::default();
+    run.points.iter().for_each(|point| varying.see(point));
+    let judged = |expectation| Judged { expectation, cases: cases(expectation, run, &varying) };
+    expectations.iter().map(judged).collect()
+}
+
+/// Whether an expectation is not met in one of its cases.
+pub fn is_any_not_met(judged: &[Judged<'_>]) -> bool {
+    judged.iter().flat_map(|judged| &judged.cases).any(|case| case.judgement == Judgement::NotMet)
+}
+
+/// How many cases have each judgement: met, not met, not decided.
+pub(crate) fn score(judged: &[Judged<'_>]) -> [(&'static str, usize); 3] {
+    let kinds = [Judgement::Met, Judgement::NotMet, Judgement::NotDecided(String::new())];
+    kinds.map(|kind| {
+        let of_kind = judged.iter().flat_map(|judged| &judged.cases);
+        let word = kind.word();
+        (word, of_kind.filter(|case| case.judgement.word() == word).count())
+    })
+}
+
+fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<Case> {
+    let is_picked = |point: &&Point| {
+        expectation.picks(&point.experiment, &point.axes) && has_quantity(expectation, &point.experiment, run)
+    };
+    let key = |point: &Point| (point.experiment.clone(), point.axes.clone());
+    let groups = grouped(run.points.iter().filter(is_picked).map(|point| (key(point), point)));
+    if groups.is_empty() {
+        return vec![nothing(expectation, run)];
+    }
+    let mut all = Vec::new();
+    for ((experiment, axes), points) in groups {
+        let own = axes.iter().filter(|(axis, _)| varying.has(&experiment, axis));
+        let label = value::labels(
+            [(&EXPERIMENT.to_owned(), &Value::from(experiment.as_str()))].into_iter().chain(own),
+        );
+        let measured = number(expectation, &points, run.patterns);
+        let limit = measured.as_ref().ok().and_then(|_| limit(expectation, &points, run));
+        let judgement = match &measured {
+            Ok(measured) => judgement(expectation, measured, limit, run.patterns),
+            Err(reason) => Judgement::NotDecided(format!("not measured: {reason}")),
+        };
+        let is_of_link = matches!(expectation.bound.limit, Limit::OfLink(_));
+        all.push(Case {
+            label,
+            figure: measured.as_ref().map(figure).unwrap_or_default(),
+            limit: limit
+                .filter(|_| is_of_link)
+                .zip(measured.as_ref().ok())
+                .map(|(at, of)| of.in_its_unit(at)),
+            judgement,
+            id: measured.ok().map(|measured| measured.id),
+            experiment,
+            axes,
+        });
+    }
+    all
+}
+
+/// The case of an expectation without points.
+fn nothing(expectation: &Expectation, run: Points<'_>) -> Case {
+    let is_picked = run.points.iter().any(|point| expectation.picks(&point.experiment, &point.axes));
+    let why = match is_picked {
+        true => format!("no point of this run has {}", expectation.quantity),
+        false => NO_POINT.to_owned(),
+    };
+    Case {
+        experiment: String::new(),
+        axes: Axes::new(),
+        label: String::new(),
+        figure: String::new(),
+        limit: None,
+        judgement: Judgement::NotDecided(why),
+        id: None,
+    }
+}
+
+/// Whether an experiment is judged: it is named, or a point of it has the number. An experiment of
+/// which no point was measured is judged, too, because its points might have had the number.
+fn has_quantity(expectation: &Expectation, experiment: &str, run: Points<'_>) -> bool {
+    let of_experiment = || run.points.iter().filter(|point| point.experiment == experiment);
+    let number = |point: &Point| run.patterns.find_at(point, &expectation.quantity)?.number(point);
+    !expectation.experiments.is_empty()
+        || of_experiment().any(|point| number(point).is_some())
+        || of_experiment().all(|point| point.status != Status::Measured)
+}
+
+/// The number of the repetitions, in the unit of the bound unless it is far below that unit.
+fn number(expectation: &Expectation, points: &[&Point], patterns: Patterns) -> Result<Measured, String> {
+    let fold = |unit| fold(points, patterns, &expectation.quantity, unit);
+    let unit = unit(expectation, patterns);
+    let measured = fold(unit)?;
+    let is_small = unit.is_some_and(|unit| measured.y.value.abs() < unit.one() / 100.0);
+    if is_small { fold(None) } else { Ok(measured) }
+}
+
+/// The unit to print numbers in: that of the bound, or for parts of a link the one of its rate.
+fn unit(expectation: &Expectation, patterns: Patterns) -> Option<Unit> {
+    let dimension = patterns.find(&expectation.quantity)?.unit();
+    expectation.bound.unit().or(match dimension {
+        Dimension::Bandwidth => Some(Unit::GbPerS),
+        Dimension::MessageRate => Some(Unit::MmsgPerS),
+        _ => None,
+    })
+}
+
+/// The limit as a number; `None` where the link is not known.
+fn limit(expectation: &Expectation, points: &[&Point], run: Points<'_>) -> Option<f64> {
+    match expectation.bound.limit {
+        Limit::Number { at, .. } => Some(at),
+        Limit::OfLink(share) => {
+            let mut limits =
+                points.iter().filter_map(|point| LinkLimit::of(point, run.devices, run.patterns));
+            Some(share * limits.next()?.number(&expectation.quantity)?)
+        }
+    }
+}
+
+fn judgement(
+    expectation: &Expectation,
+    measured: &Measured,
+    limit: Option<f64>,
+    patterns: Patterns,
+) -> Judgement {
+    let undecided = |why: &str| Judgement::NotDecided(why.to_owned());
+    let Some(limit) = limit else { return undecided("the rate of the link is not known") };
+    let doubts = &measured.doubts;
+    let first = doubts.first.as_deref().unwrap_or_default();
+    if doubts.failed > 0 {
+        return undecided(&format!("{} of {} repetitions failed: {first}", doubts.failed, doubts.runs));
+    }
+    let is_count = patterns.find(&expectation.quantity).is_some_and(|found| found.quantity.is_count);
+    if doubts.are_all() && !is_count {
+        return undecided(&format!("unstable: {first}"));
+    }
+    let kept = [measured.y.low, measured.y.value, measured.y.high]
+        .map(|number| expectation.bound.is_kept(number, limit));
+    match kept {
+        [true, true, true] => Judgement::Met,
+        [false, false, false] => Judgement::NotMet,
+        _ => undecided("the 95 % interval reaches over the bound"),
+    }
+}
+
+/// A number in print, with the ends of its interval.
+fn figure(measured: &Measured) -> String {
+    let interval = match measured.y.low < measured.y.high {
+        true => {
+            format!(" [{}, {}]", measured.in_its_unit(measured.y.low), measured.in_its_unit(measured.y.high))
+        }
+        false => String::new(),
+    };
+    measured.text().replacen(" (n", &format!("{interval} (n"), 1).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

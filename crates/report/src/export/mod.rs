@@ -1,0 +1,125 @@
+//! The numbers of runs for other programs: tidy tables, metrics and test results.
+//!
+//! [`rows`] makes the one table that all formats are made of: a row for each point and quantity.
+//! [`schema`] describes its columns and those of the table of samples. Each format is a module that
+//! writes these rows; it knows no quantity by its name.
+
+mod csv;
+mod escaped;
+mod junit;
+mod lines;
+mod markdown;
+mod openmetrics;
+mod rows;
+mod samples;
+pub mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+
+use measure::presentation::Patterns;
+use measure::record::{Point, Run};
+use serde_json::Value;
+
+use crate::{Error, Points, SampleSource};
+use rows::Table;
+
+/// A run to export.
+pub struct Exported<'a> {
+    /// The name of its directory.
+    pub name: String,
+    /// The run.
+    pub run: &'a Run,
+    /// Its points.
+    pub points: &'a [Point],
+    /// Its samples.
+    pub samples: &'a dyn SampleSource,
+}
+
+impl Exported<'_> {
+    /// Whether its points have samples, and not only histograms.
+    pub fn has_samples(&self) -> bool {
+        self.points.iter().any(samples::has_any)
+    }
+
+    fn points(&self, patterns: Patterns) -> Points<'_> {
+        Points { points: self.points, devices: &self.run.devices, patterns }
+    }
+}
+
+/// The form of what is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Format {
+    /// The table as comma-separated values (RFC 4180).
+    Csv,
+    /// The table as JSON, an object for each row and line.
+    Json,
+    /// A table for people, a row for each point.
+    Markdown,
+    /// Metrics for Prometheus, as its textfile collector reads them.
+    OpenMetrics,
+    /// Points and expectations as results of tests.
+    Junit,
+}
+
+/// Writes runs in a format. Without `quantities`, tables have every number of a point, and formats
+/// for people and metrics have the usual ones. A quantity is a path, or the group that paths begin
+/// with, such as `latency`.
+///
+/// # Errors
+///
+/// If the output cannot be written.
+pub fn write(
+    runs: &[Exported<'_>],
+    patterns: Patterns,
+    format: Format,
+    quantities: &[String],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    match format {
+        Format::Csv => csv::write(&Table::of(runs, patterns, quantities), out),
+        Format::Json => lines::write(&Table::of(runs, patterns, quantities), out),
+        Format::Markdown => markdown::write(runs, patterns, quantities, out),
+        Format::OpenMetrics => openmetrics::write(runs, patterns, quantities, out),
+        Format::Junit => junit::write(runs, patterns, out),
+    }
+}
+
+/// Writes the samples of runs: a row for each sample.
+///
+/// # Errors
+///
+/// If samples cannot be read, or the output cannot be written.
+pub fn write_samples(runs: &[Exported<'_>], format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    match format {
+        Format::Json => samples::write(runs, lines::row, out),
+        _ => {
+            csv::head(&samples::COLUMNS.map(|column| column.name), out)?;
+            samples::write(runs, csv::row, out)
+        }
+    }
+}
+
+/// The formats that samples have.
+pub const OF_SAMPLES: [Format; 2] = [Format::Csv, Format::Json];
+
+/// The numbers that metrics and tables for people have if no others are asked for.
+const USUAL: [&str; 7] = [
+    "latency.p50_ns",
+    "latency.p99_ns",
+    "latency.max_ns",
+    "throughput.bytes_per_s",
+    "throughput.messages_per_s",
+    "pipeline.missed_share",
+    "messages_lost",
+];
+
+/// The paths of a point's numbers that are asked for; of none, those that are usual.
+fn asked(point: &Point, patterns: Patterns, quantities: &[String]) -> Vec<String> {
+    let usual = USUAL.map(str::to_owned);
+    rows::paths(point, patterns, if quantities.is_empty() { &usual } else { quantities })
+}
+
+/// A cell of a table with a name; null where it has no value.
+type Cell<'a> = (&'a str, Value);

@@ -1,0 +1,201 @@
+//! The tidy table: a row for each point and quantity.
+
+use std::collections::BTreeSet;
+
+use measure::presentation::Patterns;
+use measure::quantity::Found;
+use measure::record::{Point, Status};
+use measure::text::value;
+use measure::units::Dimension;
+use serde_json::Value;
+
+use super::{Cell, Exported};
+use crate::list::distinct;
+
+/// A column of a table, with what the schema says of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The type of its values in a Frictionless Table Schema.
+    pub(super) kind: &'static str,
+    /// Whether every row has a value.
+    pub(super) is_required: bool,
+    /// What its values are.
+    pub(super) help: &'static str,
+}
+
+impl Column {
+    pub(super) const fn new(name: &'static str, kind: &'static str, help: &'static str) -> Self {
+        Self { name, kind, is_required: true, help }
+    }
+
+    pub(super) const fn optional(self) -> Self {
+        Self { is_required: false, ..self }
+    }
+}
+
+/// The columns of every export, in their order. The axes of the points follow.
+pub(super) const COLUMNS: [Column; 19] = [
+    Column::new("run", "string", "Name of the run's directory."),
+    Column::new("started", "datetime", "When the run started, RFC 3339, UTC."),
+    Column::new("hosts", "string", "Names of the hosts of the ranks, with commas between them.").optional(),
+    Column::new("devices", "string", "Names of the devices of the ranks, with commas between them.")
+        .optional(),
+    Column::new("point", "integer", "Number of the point in its run, from 0."),
+    Column::new("experiment", "string", "Name of the experiment in the plan."),
+    Column::new("pattern", "string", "How ranks exchange messages, such as ping-pong."),
+    Column::new("repetition", "integer", "Which repetition of the same combination of axes, from 0."),
+    Column::new("launch", "integer", "Number of the launch whose ranks measured the point.").optional(),
+    Column::new("status", "string", "measured, not_measured or failed."),
+    Column::new("reason", "string", "Why the point was not measured, or failed.").optional(),
+    Column::new("unstable", "string", "Why the numbers may be those of a disturbed machine.").optional(),
+    Column::new("quantity", "string", "Path of the number; its last word ends in the unit.").optional(),
+    Column::new("kind", "string", "Kind of the latency that the number belongs to, such as rtt_half.")
+        .optional(),
+    Column::new("unit", "string", "Unit of the number: ns, B/s, 1/s, or as an application names it.")
+        .optional(),
+    Column::new("value", "number", "The number: in ns, bytes per second, per second, or as a part of 1.")
+        .optional(),
+    Column::new("low", "number", "Lower end of its 95 % interval within the point.").optional(),
+    Column::new("high", "number", "Upper end of its 95 % interval within the point.").optional(),
+    Column::new("samples", "integer", "Samples that the number is made of.").optional(),
+];
+
+/// The rows of an export.
+pub(super) struct Table<'a> {
+    runs: &'a [Exported<'a>],
+    patterns: Patterns,
+    quantities: &'a [String],
+    /// The axes of all points, in alphabetical order.
+    axes: Vec<&'a str>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn of(runs: &'a [Exported<'a>], patterns: Patterns, quantities: &'a [String]) -> Self {
+        let points = runs.iter().flat_map(|run| run.points);
+        let axes: BTreeSet<&str> = points.flat_map(|point| point.axes.keys().map(String::as_str)).collect();
+        Self { runs, patterns, quantities, axes: axes.into_iter().collect() }
+    }
+
+    /// The names of its columns.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        COLUMNS.iter().map(|column| column.name).chain(self.axes.iter().copied()).collect()
+    }
+
+    /// Its rows, each with all columns.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Vec<Cell<'_>>> {
+        let points = self.runs.iter().flat_map(|run| run.points.iter().map(move |point| (run, point)));
+        points.flat_map(|(run, point)| self.rows_of(run, point))
+    }
+
+    /// The rows of a point; one without a number, if it was not measured.
+    fn rows_of(&self, run: &Exported<'_>, point: &Point) -> Vec<Vec<Cell<'_>>> {
+        let is_measured = point.status == Status::Measured;
+        let paths = match (is_measured, self.quantities) {
+            (false, _) => Vec::new(),
+            (true, []) => self.patterns.paths(point),
+            (true, asked) => paths(point, self.patterns, asked),
+        };
+        let numbers = paths.iter().map(|path| number(self.patterns, point, path));
+        let none = (!is_measured).then(|| vec![Value::Null; NUMBER]);
+        let of_point = of_point(run, point);
+        let axes = self.axes.iter().map(|axis| point.axes.get(*axis).cloned().unwrap_or_default());
+        let row = |number: Vec<Value>| {
+            let cells = of_point.iter().cloned().chain(number).chain(axes.clone());
+            self.columns().into_iter().zip(cells).collect()
+        };
+        numbers.chain(none).map(row).collect()
+    }
+}
+
+/// The columns of a number.
+const NUMBER: usize = 7;
+
+fn of_point(run: &Exported<'_>, point: &Point) -> Vec<Value> {
+    let names = |names: Vec<&str>| Some(names.join(",")).filter(|names| !names.is_empty());
+    let hosts = distinct(run.run.environments.iter().map(|environment| environment.hostname.as_str()));
+    let devices = distinct(run.run.devices.iter().map(|device| device.name.as_str()));
+    vec![
+        run.name.as_str().into(),
+        run.run.started.as_str().into(),
+        names(hosts).into(),
+        names(devices).into(),
+        point.id.into(),
+        point.experiment.as_str().into(),
+        point.pattern.as_str().into(),
+        point.repetition.into(),
+        point.launch.into(),
+        status(point).into(),
+        reason(point).into(),
+        point.unstable.as_deref().into(),
+    ]
+}
+
+fn number(patterns: Patterns, point: &Point, path: &str) -> Vec<Value> {
+    let found = patterns.find_at(point, path);
+    let kind = found.and_then(|found| found.latency(point)).map(|latency| latency.kind.name());
+    let measured = found.and_then(|found| found.measured(point));
+    let own = |found: Found<'_>| Some(found.counted(point)?.unit);
+    let unit = found.map(|found| own(found).unwrap_or_else(|| base(found.unit()).to_owned()));
+    let end = |end: fn(&measure::stats::shape::Estimate) -> f64| {
+        measured.filter(|measured| measured.has_interval).map(|measured| end(&measured.estimate))
+    };
+    vec![
+        path.into(),
+        kind.into(),
+        unit.filter(|unit| !unit.is_empty()).into(),
+        measured.map(|measured| measured.estimate.value).into(),
+        end(|estimate| estimate.low).into(),
+        end(|estimate| estimate.high).into(),
+        measured.and_then(|measured| measured.samples).into(),
+    ]
+}
+
+/// The paths of a point's numbers that are among those that are asked for, in the order in which
+/// they are asked for.
+pub(super) fn paths(point: &Point, patterns: Patterns, asked: &[String]) -> Vec<String> {
+    let has_number =
+        |path: &str| patterns.find_at(point, path).is_some_and(|found| found.number(point).is_some());
+    let of = |asked: &String| match has_number(asked) {
+        true => vec![asked.clone()],
+        false => {
+            let group = format!("{asked}.");
+            patterns.paths(point).into_iter().filter(|path| path.starts_with(&group)).collect()
+        }
+    };
+    distinct(asked.iter().flat_map(of))
+}
+
+/// How a point ended, in a word.
+pub(super) fn status(point: &Point) -> &'static str {
+    match point.status {
+        Status::Measured => "measured",
+        Status::NotMeasured { .. } => "not_measured",
+        Status::Failed { .. } => "failed",
+    }
+}
+
+/// Why a point has no numbers.
+pub(super) fn reason(point: &Point) -> Option<&str> {
+    match &point.status {
+        Status::Measured => None,
+        Status::NotMeasured { reason } => Some(reason),
+        Status::Failed { error } => Some(error),
+    }
+}
+
+/// The text of a cell; empty without a value.
+pub(super) fn text(cell: &Value) -> String {
+    if cell.is_null() { String::new() } else { value(cell) }
+}
+
+/// What numbers of a dimension are in, in the record.
+fn base(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Bandwidth => "B/s",
+        Dimension::MessageRate => "1/s",
+        Dimension::Number | Dimension::Share => "",
+        Dimension::Time => "ns",
+    }
+}

@@ -1,0 +1,210 @@
+//! Exports of made-up runs, whose texts come from anywhere.
+
+use measure::record::LatencyKind;
+use measure::stats;
+use serde_json::json;
+
+use super::*;
+
+const RUN: &str = r#"{
+    "schema_version": 1, "program": { "name": "rdmascope", "version": "1.2.3" }, "command": ["rdmascope", "run"],
+    "started": "2026-11-28T02:33:57Z", "title": "A & \"B\" <c>", "plan": { "name": "p" }, "points_planned": 3,
+    "devices": [{ "rank": 0, "name": "mlx5_0", "provider": "p", "attributes": {} }],
+    "environments": [{ "rank": 0, "hostname": "n1", "facts": {} }, { "rank": 1, "hostname": "n2", "facts": {} }],
+    "expectations": [{ "quantity": "latency.p50_ns", "bound": "<= 1500 ns" }]
+}"#;
+
+fn point(id: u64, more: &Value) -> Point {
+    let mut json = json!({
+        "id": id, "experiment": "lat", "pattern": "ping-pong", "status": "measured", "repetition": 0,
+        "wall_ns": 1_500_000, "axes": { "size_bytes": 8 << id },
+    });
+    json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(json).unwrap()
+}
+
+/// Two points with latencies of 1000 and 2000 ns, and one that was not measured.
+fn points() -> Vec<Point> {
+    let samples = |p50: u64| (0..11).map(|i| p50 - 5 + i).collect::<Vec<u64>>();
+    let mut all = vec![
+        point(0, &json!({ "counters": { "messages_lost": 0 } })),
+        point(1, &json!({ "unstable": "=SUM(A1), \"quoted\"\nand more" })),
+        point(2, &json!({ "status": "not_measured", "reason": "no <device> & no | port" })),
+    ];
+    for (point, p50) in all.iter_mut().zip([1000, 2000]) {
+        let latency = stats::latency(LatencyKind::RttHalf, &samples(p50), &[1004]);
+        point.latency = latency.clone();
+        let end = json!({ "rank": 0, "samples": format!("samples/{}", point.id), "latency": latency });
+        point.ends = vec![serde_json::from_value(end).unwrap()];
+    }
+    all
+}
+
+fn with<R>(body: impl FnOnce(&[Exported<'_>]) -> R) -> R {
+    let run: Run = serde_json::from_str(RUN).unwrap();
+    let points = points();
+    let samples = |path: &str| match path {
+        "samples/0" => Ok(vec![3, 1, 2]),
+        "samples/1" => Ok(vec![9]),
+        other => Err(format!("no {other}")),
+    };
+    body(&[Exported { name: "r".to_owned(), run: &run, points: &points, samples: &samples }])
+}
+
+fn text(format: Format, quantities: &[&str]) -> String {
+    let quantities: Vec<String> = quantities.iter().map(|path| (*path).to_owned()).collect();
+    let mut out = Vec::new();
+    with(|runs| write(runs, bench::PATTERNS, format, &quantities, &mut out)).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_row_is_a_number_of_a_point() {
+    let csv = text(Format::Csv, &["latency.p50_ns", "latency.share_above.1004"]);
+    let expected = "\
+run,started,hosts,devices,point,experiment,pattern,repetition,launch,status,reason,unstable,quantity,kind,unit,value,low,\
+high,samples,size_bytes
+r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,measured,,,latency.p50_ns,rtt_half,ns,1000.0,996.0,1004.0,11,8
+r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,measured,,,latency.share_above.1004,rtt_half,,\
+0.09090909090909091,";
+    assert!(csv.starts_with(expected), "{csv}");
+    // A spreadsheet takes no text for a formula, and a text keeps its line break.
+    assert!(csv.contains(",measured,,\"'=SUM(A1), \"\"quoted\"\"\nand more\",latency.p50_ns,"), "{csv}");
+    let last = "r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,2,lat,ping-pong,0,,not_measured,no <device> & no | port,,,,,,,,,32\n";
+    assert!(csv.ends_with(last), "{csv}");
+}
+
+#[test]
+fn every_number_of_a_point_has_a_row_and_a_group_is_all_of_its_numbers() {
+    let quantities = |asked: &[&str]| -> Vec<String> {
+        let lines = text(Format::Json, asked);
+        let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let of_first = rows.filter(|row| row["point"] == 0);
+        of_first.filter_map(|row| Some(row["quantity"].as_str()?.to_owned())).collect()
+    };
+    let all = quantities(&[]);
+    for path in
+        ["latency.p50_ns", "ends.0.latency.max_ns", "wall_ns", "counters.messages_lost", "messages_lost"]
+    {
+        assert!(all.contains(&path.to_owned()), "{path}: {all:?}");
+    }
+    assert_eq!(all.len(), all.iter().collect::<std::collections::BTreeSet<_>>().len(), "each once");
+    let group = quantities(&["latency"]);
+    assert!(group.len() > 10 && group.iter().all(|path| path.starts_with("latency.")), "{group:?}");
+    // The kind of the main latency is also a path.
+    assert_eq!(quantities(&["rtt_half.p50_ns"]), ["rtt_half.p50_ns"]);
+}
+
+#[test]
+fn a_line_of_json_has_all_columns() {
+    let lines = text(Format::Json, &["latency.p50_ns"]);
+    let names = |line: &str| -> Vec<String> {
+        serde_json::from_str::<Value>(line).unwrap().as_object().unwrap().keys().cloned().collect()
+    };
+    let mut columns: Vec<String> = rows::COLUMNS.map(|column| column.name.to_owned()).to_vec();
+    columns.push("size_bytes".to_owned());
+    columns.sort_unstable();
+    for line in lines.lines() {
+        let mut names = names(line);
+        names.sort_unstable();
+        assert_eq!(names, columns);
+    }
+    assert_eq!(lines.lines().count(), 3);
+}
+
+#[test]
+fn samples_have_a_row_each() {
+    let of = |format| {
+        let mut out = Vec::new();
+        with(|runs| write_samples(runs, format, &mut out)).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let csv = "run,point,source,kind,sample,latency_ns\nr,0,0,rtt_half,0,3\nr,0,0,rtt_half,1,1\nr,0,0,rtt_half,2,2\n\
+               r,1,0,rtt_half,0,9\n";
+    assert_eq!(of(Format::Csv), csv);
+    let line =
+        "{\"run\":\"r\",\"point\":0,\"source\":\"0\",\"kind\":\"rtt_half\",\"sample\":0,\"latency_ns\":3}\n";
+    assert!(of(Format::Json).starts_with(line));
+    with(|runs| {
+        let broken = |_: &str| Err("it is torn".to_owned());
+        let run = Exported { name: "r".to_owned(), samples: &broken, ..runs[0] };
+        let error = write_samples(&[run], Format::Csv, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read samples/0 of the run r: it is torn");
+    });
+}
+
+#[test]
+fn metrics_are_in_base_units() {
+    let metrics = text(
+        Format::OpenMetrics,
+        &["latency.p50_ns", "latency.share_above.1004", "latency.count", "wall_ns"],
+    );
+    for line in [
+        "# TYPE rdmascope_latency_p50_seconds gauge\nrdmascope_latency_p50_seconds{experiment=\"lat\",pattern=\"ping-pong\",\
+         size_bytes=\"8\"} 0.000001\n",
+        "\nrdmascope_latency_share_above_1004_ratio{experiment=\"lat\",pattern=\"ping-pong\",size_bytes=\"8\"} 0.0909090909",
+        "\nrdmascope_latency_counts{experiment=\"lat\",pattern=\"ping-pong\",size_bytes=\"8\"} 11\n",
+        "\nrdmascope_wall_seconds{experiment=\"lat\",pattern=\"ping-pong\",size_bytes=\"16\"} 0.0015\n",
+        "\nrdmascope_expectation_met{expectation=\"latency.p50_ns <= 1500 ns\",points=\"lat, 8 B\"} 1\n",
+        "\nrdmascope_points{status=\"not_measured\"} 1\n",
+        "\nrdmascope_run_started_timestamp_seconds 1795833237\n",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    assert!(metrics.ends_with("\n# EOF\n"));
+    // The second point is unstable, so that its bound is not decided.
+    assert_eq!(metrics.matches("\nrdmascope_expectation_met{").count(), 1);
+}
+
+#[test]
+fn several_runs_have_a_label_each() {
+    let mut out = Vec::new();
+    with(|runs| {
+        let again = Exported { name: "s\"\\\n".to_owned(), ..runs[0] };
+        let first = Exported { name: "r".to_owned(), ..runs[0] };
+        write(&[first, again], bench::PATTERNS, Format::OpenMetrics, &[], &mut out)
+    })
+    .unwrap();
+    let metrics = String::from_utf8(out).unwrap();
+    assert!(metrics.contains("\nrdmascope_points{run=\"r\",status=\"measured\"} 2\n"), "{metrics}");
+    assert!(
+        metrics.contains("\nrdmascope_points{run=\"s\\\"\\\\\\n\",status=\"measured\"} 2\n"),
+        "{metrics}"
+    );
+    assert_eq!(metrics.matches("# TYPE rdmascope_points gauge").count(), 1);
+}
+
+#[test]
+fn points_and_expectations_are_tests() {
+    let xml = text(Format::Junit, &[]);
+    for part in [
+        "<testsuite name=\"A &amp; &quot;B&quot; &lt;c&gt;\" tests=\"6\" failures=\"0\" errors=\"0\" skipped=\"3\" \
+         time=\"0.004500\" timestamp=\"2026-11-28T02:33:57\" hostname=\"n1\">",
+        "<testcase classname=\"rdmascope.p.lat\" name=\"size_bytes 8\" time=\"0.001500\"><system-out>latency.p50_ns 1000 ns",
+        "name=\"size_bytes 32\" time=\"0.001500\"><skipped message=\"no &lt;device&gt; &amp; no | port\"/></testcase>",
+        "classname=\"rdmascope.p.expectations\" name=\"latency.p50_ns &lt;= 1500 ns: lat, 8 B\"",
+        "name=\"latency.p50_ns &lt;= 1500 ns: lat, 16 B\" time=\"0.000000\"><skipped message=\"not decided: unstable: =SUM(A1),",
+    ] {
+        assert!(xml.contains(part), "{part}: {xml}");
+    }
+    assert_eq!(escaped::xml("a\u{0}\u{1b}[31m\u{ffff}"), "a  [31m ");
+}
+
+#[test]
+fn a_table_for_people_escapes_its_syntax() {
+    let table = text(Format::Markdown, &["latency.p50_ns"]);
+    let expected = "\
+### A & \"B\" \\<c\\> (r, 2026-11-28T02:33:57Z)
+
+| experiment | axes | latency.p50\\_ns | remarks |
+| --- | --- | ---: | --- |
+| lat | size\\_bytes 8 | 1000 ns |  |
+| lat | size\\_bytes 16 | 2000 ns | =SUM(A1), \"quoted\" and more |
+| lat | size\\_bytes 32 | – | no \\<device\\> & no \\| port |
+
+| expectation | points | judgement |
+| --- | --- | --- |
+| latency.p50\\_ns \\<= 1500 ns | lat, 8 B | met; 1000 ns \\[996 ns, 1004 ns\\] (n 11) |
+";
+    assert!(table.starts_with(expected), "{table}");
+}
