@@ -113,3 +113,81 @@ impl Lines {
         self.starts.windows(2).map(|line| line[1] - line[0]).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: [[f64; 5]; 5] = [
+        [f64::NAN, -1.32, -0.25, 0.42, 1.14],
+        [0.11, f64::NAN, -0.78, 0.75, 1.63],
+        [0.27, -1.23, f64::NAN, 1.6, 0.2],
+        [-1.73, -0.08, -1.16, f64::NAN, -0.49],
+        [-0.71, 0.55, -0.06, -0.59, f64::NAN],
+    ];
+
+    fn cells(values: &[[f64; 5]]) -> Vec<Cell> {
+        let row = |(from, row): (u32, &[f64; 5])| {
+            (0..)
+                .zip(*row)
+                .filter(|(_, value)| !value.is_nan())
+                .map(move |(to, value)| Cell { from, to, value })
+                .collect::<Vec<Cell>>()
+        };
+        (0..).zip(values).flat_map(row).collect()
+    }
+
+    fn is_near(found: &[f64], expected: &[f64]) -> bool {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12)
+    }
+
+    /// The expected numbers are those of the same four sweeps in numpy 2.4 (`nanmedian`).
+    #[test]
+    fn polish_gives_the_numbers_of_numpy() {
+        let fit = Fit::of(5, &cells(&VALUES));
+        assert!((fit.level - -0.14875).abs() < 1e-12, "{}", fit.level);
+        assert!(is_near(&fit.send, &[0.0, 0.51546875, 0.0525, -1.1125, -0.0525]), "{:?}", fit.send);
+        let receive = [-0.362734375, -0.19125, 0.0, 0.476015625, 1.017265625];
+        assert!(is_near(&fit.receive, &receive), "{:?}", fit.receive);
+        assert!((fit.residuals[0] - -0.98).abs() < 1e-12);
+        assert!((fit.residuals[18] - 0.14125).abs() < 1e-12);
+    }
+
+    #[test]
+    fn effects_are_found_from_a_part_of_the_cells() {
+        let n = 40u32;
+        let send = |host: u32| f64::from(host * 7 % 11) / 10.0;
+        let receive = |host: u32| f64::from(host * 5 % 13) / 10.0;
+        let cell = |from: u32, step: u32| {
+            let to = (from + step) % n;
+            Cell { from, to, value: 3.0 + send(from) + receive(to) }
+        };
+        let cells: Vec<Cell> =
+            (0..n).flat_map(|from| [1, 2, 5, 9, 14, 22, 30, 39].map(|step| cell(from, step))).collect();
+        let fit = Fit::of(n as usize, &cells);
+        let difference = |effects: &[f64], truth: &dyn Fn(u32) -> f64| {
+            (1..n)
+                .map(|host| (effects[host as usize] - effects[0]) - (truth(host) - truth(0)))
+                .fold(0.0, |a: f64, b| a.max(b.abs()))
+        };
+        // Four sweeps over a fifth of the cells come near.
+        assert!(difference(&fit.send, &send) < 0.05, "{}", difference(&fit.send, &send));
+        assert!(difference(&fit.receive, &receive) < 0.05, "{}", difference(&fit.receive, &receive));
+        assert!(fit.sent.iter().all(|&count| count == 8));
+    }
+
+    #[test]
+    fn without_direction_a_host_has_one_effect() {
+        let slow = |host: u32| if host == 3 { -0.2 } else { 0.0 };
+        let pairs: Vec<(u32, u32)> =
+            (0..6).flat_map(|a| (0..6).map(move |b| (a, b))).filter(|(a, b)| a != b).collect();
+        let cells: Vec<Cell> = pairs
+            .into_iter()
+            .map(|(from, to)| Cell { from, to, value: 1.0 + slow(from) + slow(to) })
+            .collect();
+        let fit = Fit::symmetric(6, &cells);
+        assert!(is_near(&fit.send, &[0.0, 0.0, 0.0, -0.2, 0.0, 0.0]), "{:?}", fit.send);
+        assert_eq!(fit.send, fit.receive);
+        assert!(fit.residuals.iter().all(|residual| residual.abs() < 1e-12));
+    }
+}

@@ -1,4 +1,46 @@
 //! Which host, pair or group of a fleet is slow.
+//!
+//! ```text
+//! schedule ─► screening ─► model (fit, scales) ─► claims ─► confirm (again, experiment) ─► examined
+//!                                                                      └─► load: congestion
+//! ```
+//!
+//! [`examine`] asks a [`Probe`] for measurements: the program, or the simulation that proves the
+//! rates (`src/bin/verdicts`). Both run the same function. It has two stages:
+//!
+//! 1. *Screening*: the passes over a [`Schedule`]. Each round's median is taken out, the middle of
+//!    the passes is a cell, and median polish separates senders, receivers and pairs. Thresholds
+//!    are those of the largest of all effects. What lies beyond three quarters of a threshold is
+//!    suspect. The screening names nobody: alone it would accuse somebody in most healthy fleets.
+//! 2. *Confirmation*: a second look at suspect pairs; then three visits with agents started anew,
+//!    in which a suspect is measured in isolation, with good partners and beside a control. It is
+//!    named if the median over the visits is beyond the whole threshold.
+//!
+//! A group is tested before its members, and a host before its pairs. What a culprit explains is
+//! not named: a pair of a named host never is, so a pair that is slow for another reason is found
+//! when the host is repaired. What is slow again under load and not in isolation is congestion.
+//!
+//! # What the simulations showed
+//!
+//! - A suspect pair and its two hosts with a good partner are measured directly one after the
+//!   other, and their difference counts. With separate medians of each, hosts that are slow for
+//!   some seconds made false culprits of pairs in a tenth of the fleets of 32 hosts.
+//! - The level in isolation comes from disjoint pairs of up to 16 good hosts. With six hosts, two
+//!   that were slow for a while moved it, and with it every suspect pair.
+//! - If one way of a culprit is named, the other one needs only the least deficit worth saying,
+//!   but it must have been slow by half of that in the screening too.
+//! - A group needs 70 % of its members slow in isolation. By their median, one slow host of two
+//!   made a group.
+//! - In a second look, a host's own slowness excuses its pair by no more than the tolerance.
+//! - A healthy host can truly be slower than the others by the least deficit. It is named then:
+//!   no statistics can tell it from a culprit, only `least` and `tolerance`.
+//!
+//! # Invariants
+//!
+//! - The rounds that a probe is asked for are a function of its earlier answers and of the options.
+//! - A value that was not measured takes nothing else with it: the fit is over the cells that
+//!   exist.
+//! - Memory grows with the number of measurements, not with the square of the number of hosts.
 
 mod again;
 mod baseline;
@@ -22,6 +64,8 @@ mod robust;
 mod scales;
 pub mod schedule;
 mod screening;
+#[cfg(test)]
+mod tests;
 
 pub use cells::Cell;
 pub use examine::examine;

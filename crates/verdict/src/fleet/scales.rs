@@ -144,3 +144,71 @@ fn of_residuals(fit: &Fit, cells: usize, hosts: usize) -> f64 {
 fn effects(effects: &[f64], cells: &[usize]) -> f64 {
     scale(effects.iter().zip(cells).filter(|(_, cells)| **cells > 0).map(|(&effect, _)| effect))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEVEL: Level = Level { least: 0.0512932943875505, tolerance: 0.01, alpha: 0.01 };
+
+    /// A fit of all pairs whose residuals and effects are half above and half below 0.
+    fn fit(hosts: usize, residual: f64, effect: f64) -> Fit {
+        let signs =
+            |count: usize, size: f64| (0..count).map(|n| if n % 2 == 0 { size } else { -size }).collect();
+        Fit {
+            level: 0.0,
+            send: signs(hosts, effect),
+            receive: signs(hosts, effect),
+            sent: vec![hosts - 1; hosts],
+            received: vec![hosts - 1; hosts],
+            residuals: signs(hosts * (hosts - 1), residual),
+        }
+    }
+
+    fn known(directed: bool, differences: &[f64]) -> Known<'_> {
+        Known { directed, passes: 3, differences, has_baseline: false }
+    }
+
+    /// The expected numbers follow from the formulas with scipy's `norm.ppf`.
+    #[test]
+    fn thresholds_are_those_of_the_formulas() {
+        for (hosts, directed, residual, effect, host, pair) in [
+            (32, true, 0.01, 0.005, 0.051293294, 0.068858235),
+            (32, true, 0.01, 0.03, 0.212759960, 0.068858235),
+            (128, true, 0.02, 0.015, 0.103595088, 0.149694862),
+            (128, false, 0.02, 0.015, 0.099492657, 0.145620915),
+        ] {
+            let scales = Scales::of(&fit(hosts, residual, effect), known(directed, &[]), LEVEL).unwrap();
+            let found = scales.thresholds();
+            assert!((found.host - host).abs() < 1e-6, "{hosts} hosts: {} {host}", found.host);
+            assert!((found.pair - pair).abs() < 1e-6, "{hosts} hosts: {} {pair}", found.pair);
+        }
+    }
+
+    #[test]
+    fn few_hosts_are_judged_by_the_differences_between_passes() {
+        // Half above and half below 0: a scale of 0.75 c 1.4826 / sqrt 2, and 0.03 with the floor.
+        let single = (0.03f64.powi(2) - LEAST_SCALE.powi(2)).sqrt() / 0.75;
+        let c = single * 2f64.sqrt() / 1.4826;
+        let differences = [c, -c, c, -c];
+        let scales = Scales::of(&fit(8, 0.0, 0.0), known(true, &differences), LEVEL).unwrap();
+        assert!((scales.cell - 0.03).abs() < 1e-12, "{}", scales.cell);
+        assert!((scales.host(7) - 0.06576661178855604).abs() < 1e-6, "{}", scales.host(7));
+        assert!((scales.pair() - 0.1407327901426044).abs() < 1e-6, "{}", scales.pair());
+        let changed = Known { has_baseline: true, ..known(true, &differences) };
+        let changed = Scales::of(&fit(8, 0.0, 0.0), changed, LEVEL).unwrap();
+        assert!((changed.cell / scales.cell - 2f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_cannot_be_decided_has_a_reason() {
+        let reason = |fit: Fit, known: Known<'_>| Scales::of(&fit, known, LEVEL).map(|_| ()).unwrap_err();
+        let one_pass = Known { passes: 1, ..known(true, &[]) };
+        assert_eq!(reason(fit(3, 0.0, 0.0), known(true, &[])), Reason::TooFewHosts);
+        assert_eq!(reason(fit(15, 0.0, 0.0), one_pass), Reason::OnePass);
+        assert!(Scales::of(&fit(16, 0.0, 0.0), one_pass, LEVEL).is_ok());
+        let sparse = Fit { sent: vec![3; 20], received: vec![3; 20], ..fit(20, 0.0, 0.0) };
+        assert_eq!(reason(sparse, known(true, &[])), Reason::TooFewCells(3));
+        assert_eq!(reason(fit(8, 0.0, 0.0), known(true, &[0.9, -0.9])), Reason::TooNoisy);
+    }
+}

@@ -1,0 +1,335 @@
+//! Whole examinations of small worlds.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use measure::random::Random;
+
+use super::*;
+
+/// A world whose values are a function of the pair, with normal noise of 0.3 %.
+struct World<F> {
+    value: F,
+    random: Random,
+    asked: Vec<Round>,
+    visits: usize,
+    /// The rounds for which time is left.
+    rounds: usize,
+}
+
+/// What a value is asked for: from, to, the number of the quantity, the round, its number.
+struct Asked<'a> {
+    from: usize,
+    to: usize,
+    quantity: usize,
+    round: &'a Round,
+    number: usize,
+}
+
+const QUANTITIES: usize = 2;
+
+impl<F: FnMut(&Asked) -> Option<f64>> World<F> {
+    fn new(value: F) -> Self {
+        Self { value, random: Random(11), asked: Vec::new(), visits: 0, rounds: usize::MAX }
+    }
+}
+
+impl<F: FnMut(&Asked) -> Option<f64>> Probe for World<F> {
+    type Error = Infallible;
+
+    fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Infallible> {
+        let number = self.asked.len();
+        self.asked.push(round.clone());
+        let mut value = |from: usize, to: usize, quantity: usize| {
+            let noise = 0.003 * self.random.normal();
+            (self.value)(&Asked { from, to, quantity, round, number }).map(|value| value + noise)
+        };
+        let mut reading =
+            |a, b, quantity| Reading { there: value(a, b, quantity), back: value(b, a, quantity) };
+        let measured = round.pairs.iter().map(|&[a, b]| (0..QUANTITIES).map(|q| reading(a, b, q)).collect());
+        Ok(measured.collect())
+    }
+
+    fn visit(&mut self, _: &[usize]) -> Result<(), Infallible> {
+        self.visits += 1;
+        Ok(())
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.asked.len() < self.rounds
+    }
+}
+
+fn options(schedule: &str) -> Options {
+    let schedule = Schedule::named(schedule).expect("a schedule");
+    Options::new(vec![Quantity::directed("throughput"), Quantity::symmetric("latency")], schedule)
+}
+
+fn run(hosts: &Hosts, options: &Options, value: impl FnMut(&Asked) -> Option<f64>) -> Examined {
+    let Ok(examined) = examine(hosts, options, &mut World::new(value));
+    examined
+}
+
+/// Each culprit: quantity, place, slow sending, slow receiving.
+fn named(examined: &Examined) -> BTreeSet<(usize, Place, bool, bool)> {
+    let of = |culprit: &Culprit| {
+        (culprit.quantity, culprit.place, culprit.is_slow(Way::Send), culprit.is_slow(Way::Receive))
+    };
+    examined.culprits.iter().map(of).collect()
+}
+
+fn touches(asked: &Asked, host: usize) -> bool {
+    asked.from == host || asked.to == host
+}
+
+#[test]
+fn a_healthy_fleet_has_no_culprit_and_no_visit() {
+    let mut world = World::new(|_| Some(1.0));
+    let Ok(examined) = examine(&Hosts::new(10), &options("all-pairs"), &mut world);
+    assert_eq!(examined.verdict, Verdict::Healthy);
+    assert_eq!(examined.measurements.rounds, 27);
+    assert_eq!(examined.measurements.screening, 3 * 45);
+    assert_eq!(world.visits, 0);
+    let cells: Vec<usize> = examined.quantities.iter().map(|judged| judged.cells.len()).collect();
+    assert_eq!(cells, [90, 45], "a quantity without direction has one cell for each pair");
+    let thresholds = examined.quantities[0].thresholds.expect("thresholds");
+    assert!(thresholds.host_deficit() >= 0.05 && thresholds.host_deficit() < 0.08, "{thresholds:?}");
+}
+
+#[test]
+fn each_quantity_names_its_own_culprit_and_direction() {
+    let examined = run(&Hosts::new(12), &options("all-pairs"), |asked| match asked.quantity {
+        0 => Some(if asked.from == 4 { -0.3 } else { 0.0 }),
+        _ => Some(if [asked.from, asked.to] == [2, 7] || [asked.from, asked.to] == [7, 2] {
+            -0.4
+        } else {
+            0.0
+        }),
+    });
+    let expected = [(0, Place::Host(4), true, false), (1, Place::Pair { a: 2, b: 7 }, true, false)];
+    assert_eq!(named(&examined), expected.into());
+    let host = examined.culprits.iter().find(|culprit| culprit.quantity == 0).expect("the host");
+    assert!((host.deficit() - deficit(-0.3)).abs() < 0.02, "{}", host.deficit());
+    assert_eq!(
+        host.send.as_ref().map(|evidence| (evidence.peers, evidence.partners, evidence.visits.len())),
+        Some((11, 8, 3))
+    );
+    assert!(host.receive.as_ref().is_some_and(|evidence| !evidence.is_named), "{:?}", host.receive);
+}
+
+#[test]
+fn a_group_is_named_before_its_members_and_the_paths_between_two_before_their_pairs() {
+    let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host / 4)).collect();
+    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+    let hosts = Hosts::new(24).grouped("group", &labels);
+    let group = run(&hosts, &options("all-pairs"), |asked| {
+        let leaves = [asked.from / 4, asked.to / 4];
+        Some(if asked.quantity == 0 && leaves.contains(&2) && leaves[0] != leaves[1] { -0.2 } else { 0.0 })
+    });
+    assert_eq!(named(&group), [(0, Place::Group { grouping: 0, group: 2 }, true, true)].into());
+    let between = run(&hosts, &options("all-pairs"), |asked| {
+        Some(if asked.quantity == 0 && [asked.from / 4, asked.to / 4] == [5, 1] { -0.2 } else { 0.0 })
+    });
+    assert_eq!(named(&between), [(0, Place::Between { grouping: 0, a: 1, b: 5 }, false, true)].into());
+}
+
+#[test]
+fn what_is_slow_under_load_only_is_congestion() {
+    let examined = run(&Hosts::new(16), &options("all-pairs"), |asked| {
+        let is_slow = asked.quantity == 0 && [asked.from, asked.to] == [3, 9] && asked.round.pairs.len() > 2;
+        Some(if is_slow { -0.3 } else { 0.0 })
+    });
+    assert_eq!(named(&examined), BTreeSet::new());
+    assert_eq!(examined.verdict, Verdict::Healthy);
+    let congestion: Vec<(Place, Way)> =
+        examined.congestion.iter().map(|found| (found.place, found.way)).collect();
+    assert_eq!(congestion, [(Place::Pair { a: 3, b: 9 }, Way::Send)]);
+}
+
+#[test]
+fn a_pair_that_was_slow_once_is_neither_culprit_nor_congestion() {
+    let examined = run(&Hosts::new(16), &options("all-pairs"), |asked| {
+        let is_screening = matches!(asked.round.purpose, Purpose::Screening { .. });
+        Some(if is_screening && [asked.from, asked.to] == [3, 9] { -0.3 } else { 0.0 })
+    });
+    assert_eq!((examined.verdict, examined.congestion.len()), (Verdict::Healthy, 0));
+    assert!(
+        examined.cleared.iter().any(|cleared| matches!(cleared.why, Why::Again(_))),
+        "{:?}",
+        examined.cleared
+    );
+}
+
+#[test]
+fn a_host_that_dies_loses_its_own_pairs_alone() {
+    for rounds in [1, 5, 14, 30] {
+        let examined = run(&Hosts::new(12), &options("all-pairs"), |asked| {
+            let is_dead = touches(asked, 5) && asked.number >= rounds;
+            let value = if asked.quantity == 0 && asked.to == 8 { -0.3 } else { 0.0 };
+            (!is_dead).then_some(value)
+        });
+        assert_eq!(named(&examined), [(0, Place::Host(8), false, true)].into(), "dead from round {rounds}");
+        let unknown = examined.undecided.iter().filter(|undecided| undecided.place == Some(Place::Host(5)));
+        // With less than half of its cells it cannot be judged, in either quantity.
+        assert_eq!(unknown.count(), if rounds < 6 { 2 } else { 0 }, "dead from round {rounds}");
+        assert_eq!(
+            examined.undecided.iter().filter(|undecided| undecided.place != Some(Place::Host(5))).count(),
+            0
+        );
+    }
+}
+
+#[test]
+fn a_suspect_that_dies_before_its_confirmation_stays_undecided() {
+    let examined = run(&Hosts::new(12), &options("all-pairs"), |asked| {
+        let is_confirmation = matches!(asked.round.purpose, Purpose::Confirmation { .. });
+        let value = if asked.from == 5 { -0.3 } else { 0.0 };
+        (!(is_confirmation && touches(asked, 5))).then_some(value)
+    });
+    assert_eq!(examined.verdict, Verdict::Undecided);
+    assert!(examined.undecided.iter().all(|undecided| undecided.reason == Reason::NotConfirmable));
+    assert!(!examined.undecided.is_empty());
+}
+
+#[test]
+fn the_same_answers_give_the_same_questions_and_the_same_result() {
+    let value =
+        |asked: &Asked| Some(if asked.from == 4 || [asked.from, asked.to] == [1, 9] { -0.2 } else { 0.0 });
+    let hosts = Hosts::new(17);
+    let mut first = World::new(value);
+    let Ok(examined) = examine(&hosts, &options("all-pairs"), &mut first);
+    let mut second = World::new(value);
+    let Ok(again) = examine(&hosts, &options("all-pairs"), &mut second);
+    assert_eq!(first.asked, second.asked);
+    assert_eq!(examined, again);
+    let text = serde_json::to_string(&examined).expect("JSON");
+    assert_eq!(serde_json::from_str::<Examined>(&text).expect("a result"), examined);
+}
+
+#[test]
+fn an_answer_that_fails_ends_the_examination_and_can_be_replayed() {
+    struct Killed<P>(P, usize);
+    impl<P: Probe<Error = Infallible>> Probe for Killed<P> {
+        type Error = &'static str;
+        fn round(&mut self, round: &Round) -> Result<Vec<Measured>, &'static str> {
+            self.1 = self.1.checked_sub(1).ok_or("killed")?;
+            let Ok(measured) = self.0.round(round);
+            Ok(measured)
+        }
+        fn visit(&mut self, hosts: &[usize]) -> Result<(), &'static str> {
+            let Ok(()) = self.0.visit(hosts);
+            Ok(())
+        }
+    }
+    let value = |asked: &Asked| Some(if asked.from == 4 { -0.2 } else { 0.0 });
+    let hosts = Hosts::new(8);
+    let mut whole = World::new(value);
+    let Ok(expected) = examine(&hosts, &options("all-pairs"), &mut whole);
+    for answers in [0, 1, 20, 21, 60, whole.asked.len() - 1] {
+        let mut killed = Killed(World::new(value), answers);
+        assert_eq!(examine(&hosts, &options("all-pairs"), &mut killed), Err("killed"));
+        assert_eq!(killed.0.asked, whole.asked[..answers]);
+    }
+    let mut enough = Killed(World::new(value), whole.asked.len());
+    assert_eq!(examine(&hosts, &options("all-pairs"), &mut enough), Ok(expected));
+}
+
+#[test]
+fn time_cuts_rounds_and_too_little_is_refused() {
+    let value = |asked: &Asked| Some(if asked.from == 4 { -0.3 } else { 0.0 });
+    let cut = |count: usize, rounds: usize| {
+        let mut world = World { rounds, ..World::new(value) };
+        let Ok(examined) = examine(&Hosts::new(count), &options("all-pairs"), &mut world);
+        assert!(examined.measurements.is_cut);
+        assert_eq!(examined.measurements.rounds, rounds);
+        examined
+    };
+    let reasons = |examined: &Examined| -> Vec<Reason> {
+        examined.undecided.iter().map(|undecided| undecided.reason).collect()
+    };
+    // A third of a pass of 64 hosts is enough for hosts; so is one pass and a half of 8 hosts not.
+    assert_eq!(named(&cut(64, 20)).into_iter().filter(|culprit| culprit.0 == 0).count(), 1);
+    assert_eq!(reasons(&cut(64, 3)), [Reason::TooFewCells(3); 2]);
+    assert_eq!(reasons(&cut(8, 10)), [Reason::OnePass; 2]);
+    assert_eq!(named(&cut(8, 14)).into_iter().filter(|culprit| culprit.0 == 0).count(), 1);
+}
+
+#[test]
+fn a_schedule_without_blame_gives_cells_and_a_reason() {
+    for name in ["ring", "bisection", "one-to-all", "all-to-one"] {
+        let examined = run(&Hosts::new(8), &options(name), |_| Some(0.0));
+        assert_eq!(examined.verdict, Verdict::Undecided, "{name}");
+        assert!(examined.undecided.iter().all(|undecided| undecided.reason == Reason::Schedule), "{name}");
+        assert!(examined.quantities.iter().all(|judged| judged.thresholds.is_none()), "{name}");
+        assert!(examined.quantities.iter().all(|judged| !judged.cells.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn two_culprits_of_four_hosts_are_undecided() {
+    let examined = run(&Hosts::new(4), &options("all-pairs"), |asked| {
+        let slow = usize::from(asked.from == 0) + usize::from(asked.to == 3);
+        Some(if asked.quantity == 0 { -0.4 * slow as f64 } else { 0.0 })
+    });
+    assert_eq!(named(&examined), BTreeSet::new());
+    assert_eq!(examined.verdict, Verdict::Undecided);
+    assert!(
+        examined.undecided.iter().any(|undecided| undecided.reason == Reason::TwoOfFour),
+        "{:?}",
+        examined.undecided
+    );
+    let three = run(&Hosts::new(3), &options("all-pairs"), |_| Some(0.0));
+    assert!(three.undecided.iter().all(|undecided| undecided.reason == Reason::TooFewHosts));
+}
+
+#[test]
+fn what_is_below_a_floor_is_named_against_it() {
+    let mut options = options("all-pairs");
+    options.quantities[0].floor = Some(0.9);
+    let floor = |examined: &Examined| -> Vec<Place> {
+        let is_floor = |culprit: &&Culprit| culprit.against == Against::Floor;
+        examined.culprits.iter().filter(is_floor).map(|culprit| culprit.place).collect()
+    };
+    let healthy = run(&Hosts::new(10), &options, |_| Some(1.0));
+    assert_eq!(healthy.verdict, Verdict::Healthy);
+    let host = run(&Hosts::new(10), &options, |asked| Some(if asked.from == 6 { 0.7 } else { 1.0 }));
+    assert_eq!(floor(&host), [Place::Host(6)]);
+    let pair = run(&Hosts::new(10), &options, |asked| {
+        Some(if [asked.from, asked.to] == [6, 1] { 0.5 } else { 1.0 })
+    });
+    assert_eq!(floor(&pair), [Place::Pair { a: 1, b: 6 }]);
+    let fleet = run(&Hosts::new(10), &options, |_| Some(0.8));
+    assert_eq!(floor(&fleet), [Place::Fleet]);
+    assert!((fleet.culprits[0].deficit() - deficit(-0.1)).abs() < 0.01, "{}", fleet.culprits[0].deficit());
+}
+
+#[test]
+fn with_a_baseline_only_what_changed_is_named() {
+    let before = |asked: &Asked| Some(if asked.from == 2 { -0.5 } else { 0.0 } + asked.to as f64 / 3.0);
+    let hosts = Hosts::new(10);
+    let earlier = run(&hosts, &options("all-pairs"), before);
+    let mut options = options("all-pairs");
+    for (quantity, judged) in options.quantities.iter_mut().zip(&earlier.quantities) {
+        quantity.baseline = Some(judged.cells.clone());
+    }
+    let same = run(&hosts, &options, before);
+    assert_eq!(same.verdict, Verdict::Healthy, "{:?}", same.culprits);
+    let changed = run(&hosts, &options, |asked| {
+        before(asked)
+            .map(|value| if asked.quantity == 0 && asked.to == 7 { value - 0.3 } else { value - 0.1 })
+    });
+    assert_eq!(named(&changed), [(0, Place::Host(7), false, true)].into());
+    let level = changed.quantities[0].effects.as_ref().expect("effects").level;
+    assert!((level - -0.1).abs() < 0.02, "the change of the whole fleet: {level}");
+}
+
+#[test]
+fn ten_thousand_hosts_are_judged_from_random_rounds() {
+    let hosts = Hosts::new(10_000);
+    let mut options = options("random");
+    options.quantities.pop();
+    let examined = run(&hosts, &options, |asked| Some(if asked.from == 4711 { -0.2 } else { 0.0 }));
+    assert_eq!(named(&examined), [(0, Place::Host(4711), true, false)].into());
+    assert_eq!(examined.measurements.screening, 16 * 5_000);
+    assert_eq!(examined.quantities[0].thresholds.expect("thresholds").cells, 16);
+}
