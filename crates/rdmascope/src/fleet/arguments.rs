@@ -87,6 +87,17 @@ pub(crate) struct FleetArguments {
     /// Difference between healthy hosts that is natural, in percent.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = units::parse_percent)]
     pub(super) tolerance: f64,
+    /// Throughput that every pair has to reach: a bandwidth such as 10Gb/s, or a part of what the link
+    /// carries such as 90%.
+    #[arg(long, value_name = "LIMIT")]
+    pub(super) at_least: Option<String>,
+    /// Largest median latency of a pair, such as 5us.
+    #[arg(long, value_name = "TIME")]
+    pub(super) at_most: Option<String>,
+    /// Compare each pair with an earlier fleet of the same hosts, to find those that have become
+    /// slower.
+    #[arg(long, value_name = "DIR")]
+    pub(super) baseline: Option<PathBuf>,
     /// Size of the messages of latency, in bytes.
     #[arg(long, value_name = "SIZE", default_value = "8", value_parser = units::parse_size)]
     pub(super) small: u64,

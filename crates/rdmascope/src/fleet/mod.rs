@@ -5,6 +5,7 @@
 //! record lacks.
 
 mod arguments;
+mod expected;
 mod hosts;
 mod members;
 mod points;
@@ -20,10 +21,11 @@ use bench::process::fleet::{Fleet, FleetOptions};
 use bench::process::interrupt::Interrupt;
 use measure::record::{self, FleetMember, FleetQuantity, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::{EndedRun, RunWriter};
-use report::fleet::{QUANTITIES, Question, Replay};
+use report::fleet::{QUANTITIES, Question, Replay, Row};
 use verdict::fleet::{Schedule, examine};
 
 pub(crate) use self::arguments::{EXAMPLES, FleetArguments};
+use self::expected::{Baseline, at_least, at_most};
 use self::members::Way;
 use self::points::Asked;
 use self::probe::{Measuring, Time};
@@ -49,7 +51,9 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let interrupt = Interrupt::install()?;
     let mut voice = Voice::new(0);
     let (mut agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
+    let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let mut run = begun(arguments, words, members, &asked, &agents);
+    expect(arguments, &mut run, &asked, baseline.as_ref())?;
     let cpus = cpus_of(&run.environments);
     if let Some(fleet) = run.fleet.as_mut().filter(|_| !cpus.is_empty()) {
         // More would measure how the system shares its CPUs.
@@ -64,6 +68,7 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let time = arguments.time.map(|limit| Time::new(limit, Duration::ZERO));
     let mut measuring = Measuring {
         agents,
+        members: question.hosts.count,
         replay,
         writer,
         run,
@@ -116,6 +121,7 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     let run = Run { ended: None, ..ended.run.clone() };
     let measuring = Measuring {
         agents,
+        members: question.hosts.count,
         replay,
         writer: ended.go_on()?,
         run,
@@ -161,7 +167,8 @@ fn finish(mut measuring: Measuring<'_>, question: &Question, out: &Path) -> anyh
     }))
 }
 
-/// Returns the agents of a fleet, of which none runs yet.
+/// Returns the agents of a fleet, of which none runs yet: one for each member. The centre of a fan
+/// has further ones behind them, since an agent measures one point at a time.
 fn prepared<'i>(
     arguments: &FleetArguments,
     way: &Way,
@@ -169,8 +176,10 @@ fn prepared<'i>(
     is_verbs: bool,
     interrupt: &'i Interrupt,
 ) -> anyhow::Result<Fleet<'i>> {
+    let centre = Schedule::named(&arguments.schedule).filter(|schedule| schedule.is_fan).and(members.first());
+    let further = centre.into_iter().cycle().take(members.len().saturating_sub(2));
     let agents: anyhow::Result<Vec<_>> =
-        members.iter().map(|member| way.agent(member, arguments, is_verbs)).collect();
+        members.iter().chain(further).map(|member| way.agent(member, arguments, is_verbs)).collect();
     let options =
         FleetOptions { at_once: arguments.starts_at_once.into(), start_timeout: arguments.start_timeout };
     Ok(Fleet::new(agents?, options, Some(interrupt)))
@@ -296,6 +305,35 @@ fn begun(
         }),
         warnings: Vec::new(),
     }
+}
+
+/// Adds what the fleet is compared with, beside its own members.
+fn expect(
+    arguments: &FleetArguments,
+    run: &mut Run,
+    asked: &Asked,
+    baseline: Option<&Baseline>,
+) -> anyhow::Result<()> {
+    let Some(fleet) = &mut run.fleet else { return Ok(()) };
+    fleet.baseline = arguments.baseline.as_ref().map(|directory| directory.display().to_string());
+    for quantity in &mut fleet.quantities {
+        let row = Row::named(&quantity.name);
+        quantity.expected = match (row.is_some_and(|row| row.is_rate), &arguments.at_least, &arguments.at_most) {
+            (true, Some(text), _) => {
+                asked.spec(&quantity.name).map(|spec| at_least(text, spec, &run.devices)).transpose()?
+            }
+            (false, _, Some(text)) => Some(at_most(text)?),
+            _ => None,
+        };
+        if let Some(baseline) = baseline {
+            quantity.baseline = baseline.cells(&quantity.name, &fleet.members);
+            if quantity.baseline.is_empty() {
+                let words = "--baseline: the earlier fleet has no pair of these hosts";
+                return Err(Usage(words.to_owned()).into());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The share of healthy fleets in which something may be named.

@@ -1,7 +1,7 @@
 //! The measurements of a fleet, as the procedure asks for them: from the record where it has them,
 //! else from the agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bench::Error;
@@ -19,6 +19,8 @@ use super::voice::Voice;
 /// The measurements of a fleet.
 pub(super) struct Measuring<'i> {
     pub(super) agents: Fleet<'i>,
+    /// The number of members, each of which has the agent of its index.
+    pub(super) members: usize,
     pub(super) replay: Replay,
     pub(super) writer: RunWriter,
     pub(super) run: Run,
@@ -56,24 +58,35 @@ impl Measuring<'_> {
     fn measure(&mut self, step: &Step, round: u64) -> anyhow::Result<()> {
         let Some(spec) = self.specs.get(step.row.name) else { return Ok(()) };
         let mut groups = Vec::new();
+        let mut further = self.members..;
+        let mut busy = BTreeSet::new();
         for (members, id) in step.members.iter().zip(self.next_id..) {
-            groups.push(Group { members: members.to_vec(), spec: PointSpec { id, ..spec.clone() } });
+            // In a round of a fan, all pairs share its centre, which has an agent for each of them.
+            let agent = |member: &usize| match busy.insert(*member) {
+                true => *member,
+                false => further.next().unwrap_or(*member),
+            };
+            let agents = members.iter().map(agent).collect();
+            groups.push(Group { members: agents, spec: PointSpec { id, ..spec.clone() } });
         }
         self.next_id += groups.len() as u64;
         let points = self.agents.measure(&groups, &mut self.voice)?;
-        for (group, (mut point, _)) in groups.iter().zip(points) {
-            let members = group.members.iter().map(|member| u32::try_from(*member).unwrap_or(u32::MAX));
+        for (pair, (mut point, _)) in step.members.iter().zip(points) {
+            let members = pair.iter().map(|member| u32::try_from(*member).unwrap_or(u32::MAX));
             point.fleet = Some(InFleet { round, members: members.collect() });
-            for (axis, member) in PAIR.into_iter().zip(&group.members) {
-                let name = self.run.fleet.as_ref().map(|fleet| fleet.members[*member].name.clone());
-                point.axes.insert(axis.to_owned(), name.into());
-            }
+            point.axes.insert(PAIR.to_owned(), self.names(pair).into());
             self.writer.append(&point)?;
             self.replay.add(&point);
             self.voice.ended();
         }
         let members = step.members.iter().flatten().copied();
         Ok(self.note_left(members)?)
+    }
+
+    /// The names of members, as the path of messages from the first to the second.
+    fn names(&self, members: &[usize]) -> String {
+        let known = self.run.fleet.iter().flat_map(|fleet| members.iter().map(|member| &fleet.members[*member].name));
+        known.map(String::as_str).collect::<Vec<_>>().join(" -> ")
     }
 
     /// Adds the members to the record that the fleet goes on without.
@@ -144,8 +157,8 @@ impl Probe for Measuring<'_> {
     }
 }
 
-/// The axes of a point that name its members, in rank order.
-const PAIR: [&str; 2] = ["from", "to"];
+/// The axis of a point that names its members, in rank order.
+const PAIR: &str = "pair";
 
 /// What a round is for, in words for the progress.
 fn phase(purpose: Purpose) -> String {

@@ -24,3 +24,11 @@ pub use replay::{Missing, Replay, Step, examined};
 pub use text::text;
 pub use value::{QUANTITIES, Row};
 pub(crate) use words::Words;
+
+use measure::presentation::Patterns;
+use measure::record::{Device, Point};
+
+/// Returns the throughput that the link of a point can carry, in bytes/s; none if that is not known.
+pub fn link_limit(point: &Point, devices: &[Device], patterns: Patterns) -> Option<f64> {
+    crate::link_limit::LinkLimit::of(point, devices, patterns)?.number("throughput.bytes_per_s")
+}

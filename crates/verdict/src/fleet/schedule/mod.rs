@@ -28,6 +28,8 @@ pub struct Schedule {
     pub passes: usize,
     /// Why no culprit can be named from it; `None` if it can.
     pub no_blame: Option<&'static str>,
+    /// Whether the pairs of a round share one host.
+    pub is_fan: bool,
     rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
 }
 
@@ -38,6 +40,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "every pair, as rounds in which each host has one partner",
         passes: 3,
         no_blame: None,
+        is_fan: false,
         rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count)),
     },
     Schedule {
@@ -45,6 +48,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "every pair, one at a time",
         passes: 3,
         no_blame: None,
+        is_fan: false,
         rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count).flatten().map(|pair| vec![pair])),
     },
     Schedule {
@@ -52,6 +56,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "each host with the next, as two rounds (three for an odd number of hosts)",
         passes: 3,
         no_blame: Some("each host has only two partners, so a slow host and a slow partner look alike"),
+        is_fan: false,
         rounds: |hosts, _, _| Box::new(circle::ring(hosts.count)),
     },
     Schedule {
@@ -59,6 +64,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "random partners in each round, spread evenly over pairs of groups",
         passes: 1,
         no_blame: None,
+        is_fan: false,
         rounds: matching::random,
     },
     Schedule {
@@ -66,6 +72,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "rounds across groups, then rounds within groups; without groups, the two halves of the list",
         passes: 1,
         no_blame: Some("it compares paths across groups with paths within groups, not hosts"),
+        is_fan: false,
         rounds: matching::bisection,
     },
     Schedule {
@@ -73,6 +80,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "one host sends to all others at once",
         passes: 3,
         no_blame: Some("every pair has the same sender"),
+        is_fan: true,
         rounds: |hosts, amounts, _| fan::out(hosts.count, amounts.root),
     },
     Schedule {
@@ -80,6 +88,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "all others send to one host at once",
         passes: 3,
         no_blame: Some("every pair has the same receiver"),
+        is_fan: true,
         rounds: |hosts, amounts, _| fan::into(hosts.count, amounts.root),
     },
 ];
