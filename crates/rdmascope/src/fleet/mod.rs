@@ -54,15 +54,18 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let mut run = begun(arguments, words, members, &asked, &agents);
     expect(arguments, &mut run, &asked, baseline.as_ref())?;
-    let cpus = cpus_of(&run.environments);
-    if let Some(fleet) = run.fleet.as_mut().filter(|_| !cpus.is_empty()) {
-        // More would measure how the system shares its CPUs.
-        fleet.parallel.get_or_insert(u32::try_from(cpus.len() / 2).unwrap_or(1));
+    if is_of_this_host(&run.environments) {
+        let cpus = launch::first_allowed(CPUS_MAX);
+        let is_fan = question_of(&run)?.options.schedule.is_fan;
+        if let Some(fleet) = run.fleet.as_mut().filter(|_| !is_fan) {
+            // More pairs would measure how the system shares its CPUs.
+            fleet.parallel.get_or_insert(u32::try_from(cpus.len() / 2).unwrap_or(1).max(1));
+        }
+        if arguments.cpu.is_none() {
+            agents.pin(cpus);
+        }
     }
-    if arguments.cpu.is_none() {
-        agents.pin(cpus);
-    }
-    let question = Question::of(run.fleet.as_ref().unwrap_or(&record::Fleet::default())).map_err(Usage)?;
+    let question = question_of(&run)?;
     let writer = RunWriter::create(out, &run)?;
     let replay = Replay::new(&record::Fleet::default(), &question.rows, &[]);
     let time = arguments.time.map(|limit| Time::new(limit, Duration::ZERO));
@@ -81,6 +84,11 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let all = 0..question.hosts.count;
     measuring.note_left(all)?;
     finish(measuring, &question, out)
+}
+
+/// Returns what is asked of the fleet of a run.
+fn question_of(run: &Run) -> Result<Question, Usage> {
+    Question::of(run.fleet.as_ref().unwrap_or(&record::Fleet::default())).map_err(Usage)
 }
 
 /// Goes on with a fleet that was stopped or killed.
@@ -109,8 +117,8 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     let asked = Asked::of(&word, &arguments)?;
     let voice = Voice::new(ended.run.points_planned);
     let mut agents = prepared(&arguments, &way, &fleet.members, asked.is_verbs, &interrupt)?;
-    if arguments.cpu.is_none() {
-        agents.pin(cpus_of(&ended.run.environments));
+    if arguments.cpu.is_none() && is_of_this_host(&ended.run.environments) {
+        agents.pin(launch::first_allowed(CPUS_MAX));
     }
     for (member, reason) in &fleet.left {
         agents.leave(*member as usize, reason.clone());
@@ -219,15 +227,12 @@ fn started<'i>(
     Ok((agents, asked))
 }
 
-/// Returns the CPUs of this host if all members are on it, as in a trial or in network namespaces:
-/// two ranks of a point that share a CPU wait for each other. Empty for other fleets.
-fn cpus_of(environments: &[record::Environment]) -> Vec<u32> {
+/// Whether all members are on this host, as in a trial or in network namespaces. Their ranks are
+/// then pinned: two ranks of a point that share a CPU would wait for each other.
+fn is_of_this_host(environments: &[record::Environment]) -> bool {
     let here = rustix::system::uname();
     let here = here.nodename().to_string_lossy();
-    match environments.iter().all(|environment| environment.hostname == here) {
-        true => launch::first_allowed(CPUS_MAX),
-        false => Vec::new(),
-    }
+    environments.iter().all(|environment| environment.hostname == here)
 }
 
 /// The most CPUs that ranks of one host use.

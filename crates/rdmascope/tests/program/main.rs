@@ -17,6 +17,7 @@ mod expectations;
 mod export;
 mod failures;
 mod fan_out;
+mod fleet;
 mod fuzz;
 mod hands;
 mod help;

@@ -3,11 +3,11 @@
 use measure::record::Fleet;
 use verdict::fleet::{
     Against, Cleared, Congestion, Culprit, Evidence, Examined, Judged, Measurements, Place, Reason, Thresholds,
-    Undecided, Verdict, Way, Why,
+    Undecided, Way, Why,
 };
 
 use super::names::Names;
-use super::outcome::{Outcome, outcome};
+use super::outcome::{Outcome, open, outcome};
 use super::question::Question;
 use super::value::Row;
 
@@ -43,15 +43,11 @@ impl<'a> Words<'a> {
                 }
             }
             Outcome::Healthy => format!("no culprit among {examined} members"),
-            Outcome::Undecided if self.examined.verdict == Verdict::Undecided => {
+            Outcome::Undecided if open(fleet, self.examined).next().is_some() => {
                 "not decided: too little could be measured".to_owned()
             }
             Outcome::Undecided => {
-                let left = match fleet.left.len() {
-                    0 => "some members".to_owned(),
-                    1 => "1 member".to_owned(),
-                    several => format!("{several} members"),
-                };
+                let left = members(fleet.left.len());
                 format!("not decided: no culprit among {examined} members, but {left} could not be examined")
             }
         }

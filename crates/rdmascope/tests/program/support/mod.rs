@@ -10,6 +10,7 @@ pub(crate) mod processes;
 pub(crate) mod python;
 pub(crate) mod schema;
 pub(crate) mod slurm;
+pub(crate) mod switch;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -191,7 +191,8 @@ impl Drop for Ipoib {
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-fn run(words: &[&str]) -> Result<String, String> {
+/// Runs a command; returns what it prints, or why it failed.
+pub(crate) fn run(words: &[&str]) -> Result<String, String> {
     let output = Command::new(words[0]).args(&words[1..]).output();
     let output = output.map_err(|error| format!("{} cannot be started: {error}", words[0]))?;
     if output.status.success() {

@@ -1,0 +1,296 @@
+//! `rdmascope fleet`: names the member that is slow and nothing else, goes on after any kill, and
+//! goes on without members that fail.
+
+use std::path::Path;
+use std::time::Duration;
+
+use measure::record::{Point, Run, Status};
+use rustix::process::Signal;
+use verdict::fleet::{Examined, Place};
+
+use crate::support::moments::Moments;
+use crate::support::processes::{signal, with_token};
+use crate::support::switch::Switch;
+use crate::support::{Ended, Scratch, collect, skip};
+
+/// Little to measure, and three passes as usual.
+const SHORT: [&str; 4] = ["-n", "100", "-D", "10ms"];
+/// Kills of one fleet; `cargo xtask ci --full` sets more.
+const KILLS: usize = 4;
+const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
+const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
+/// Moments are between the start and the end of a fleet without a kill.
+const RUN: Duration = Duration::from_secs(8);
+
+/// Runs a fleet of members on this host, of which each starts by this script: `$1` is the name, and
+/// the rest is the command of the agent.
+fn started(scratch: &Scratch, hosts: &str, script: &str, more: &[&str]) -> Vec<String> {
+    let script = scratch.write("start.sh", script);
+    let via = format!("sh {} {{host}}", script.display());
+    let words = ["fleet", "send", "--hosts", hosts, "--via", &via, "--out", "fleet"];
+    words.iter().chain(&SHORT).chain(more).map(|word| (*word).to_owned()).collect()
+}
+
+/// A script that gives one member a slower link than the others.
+fn with_slow(member: &str) -> String {
+    format!(
+        "host=$1; shift\n[ $host = {member} ] && exec \"$@\" --link '4X SDR,latency=20us'\nexec \"$@\" --link '4X \
+         DDR,latency=20us'\n"
+    )
+}
+
+fn run(scratch: &Scratch, words: &[String]) -> Ended {
+    scratch.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn examined(run: &Run) -> Examined {
+    let said = run.fleet.as_ref().unwrap().examined.clone();
+    serde_json::from_value(said.expect("the examination has ended")).unwrap()
+}
+
+/// The names of the culprits.
+fn named(run: &Run) -> Vec<String> {
+    let name = |place: Place| match place {
+        Place::Host(member) => run.fleet.as_ref().unwrap().members[member].name.clone(),
+        other => format!("{other:?}"),
+    };
+    let mut names: Vec<String> = examined(run).culprits.iter().map(|culprit| name(culprit.place)).collect();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_member_with_a_slow_port_is_named_and_nothing_else() {
+    let scratch = Scratch::alone();
+    let ended = run(&scratch, &started(&scratch, "h[1-8]", &with_slow("h3"), &[]));
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stdout.contains(" ! h3: throughput: sends 5"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(" % below the others to 7 members; receives as they do"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("named from "), "the deficit that could have been found: {}", ended.stdout);
+    let (run, points) = scratch.record("fleet");
+    assert_eq!(named(&run), ["h3"]);
+    // Three passes over 28 pairs, with three points each, and the confirmation.
+    assert!(points.len() > 3 * 28 * 3, "{}", points.len());
+    let report = std::fs::read_to_string(scratch.at("fleet/report.html")).unwrap();
+    assert!(report.contains("h3: throughput: sends 5") && report.contains("class=\"heat\""));
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_fleet_without_a_slow_member_is_healthy() {
+    let scratch = Scratch::alone();
+    let ended = run(&scratch, &started(&scratch, "h[1-8]", &with_slow("none"), &[]));
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("no culprit among 8 members"), "{}", ended.stdout);
+    assert_eq!(named(&scratch.record("fleet").0), [""; 0]);
+}
+
+/// Kills the coordinator, resumes it, kills it again, and so on; the last one ends.
+#[test]
+fn a_fleet_that_is_killed_at_any_moment_goes_on_and_ends_with_the_same_verdict() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let kills = number(KILLS_VARIABLE).unwrap_or(KILLS as u64);
+    let mut moments = Moments(number(SEED_VARIABLE).unwrap_or(7));
+    let scratch = Scratch::alone();
+    let first = started(&scratch, "h[1-5]", &with_slow("h2"), &[]);
+    let resume = ["fleet", "--resume", "fleet"].map(str::to_owned).to_vec();
+    let mut measured = 0;
+    for kill in 0..kills {
+        // A fleet that has ended starts anew.
+        let has_ended = scratch.at("fleet/run.json").exists() && scratch.record("fleet").0.ended.is_some();
+        if has_ended {
+            assert_eq!(named(&scratch.record("fleet").0), ["h2"], "kill {kill}");
+            std::fs::remove_dir_all(scratch.at("fleet")).unwrap();
+            measured = 0;
+        }
+        let is_new = !scratch.at("fleet/run.json").exists();
+        // The agents of a fleet have started before its record begins.
+        let words = if is_new { &first } else { &resume };
+        let child = scratch.program(words).spawn().unwrap();
+        std::thread::sleep(moments.next(RUN) + Duration::from_millis(100));
+        // It may have ended by itself.
+        signal(child.id().cast_signed(), Signal::KILL);
+        let ended = collect(child);
+        assert!(matches!(ended.status, None | Some(3)), "{ended:?}");
+        if scratch.at("fleet/run.json").exists() {
+            let points = scratch.record("fleet").1.len();
+            assert!(points >= measured, "kill {kill}: {points} points were {measured}");
+            measured = points;
+        }
+        scratch.assert_nothing_left();
+    }
+    let words = if scratch.at("fleet/run.json").exists() { &resume } else { &first };
+    let ended = run(&scratch, words);
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    let (run, points) = scratch.record("fleet");
+    assert_eq!(named(&run), ["h2"]);
+    let mut ids: Vec<u64> = points.iter().map(|point| point.id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), points.len(), "no point is there twice");
+}
+
+#[test]
+fn a_fleet_that_is_interrupted_says_how_to_go_on() {
+    let scratch = Scratch::alone();
+    let words = started(&scratch, "h[1-4]", &with_slow("none"), &[]);
+    let child = scratch.program(&words).spawn().unwrap();
+    await_points(&scratch, 3);
+    signal(child.id().cast_signed(), Signal::INT);
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    assert!(ended.stderr.contains("`rdmascope fleet --resume fleet` goes on"), "{}", ended.stderr);
+    assert!(scratch.record("fleet").0.ended.is_none());
+    scratch.assert_nothing_left();
+}
+
+/// A member whose agent is killed in the middle, and cannot start again.
+#[test]
+fn a_member_that_dies_in_the_middle_costs_its_pairs_alone() {
+    let scratch = Scratch::alone();
+    let script = "host=$1; shift\n[ $host = h4 ] && [ -e dead ] && { echo the host is gone >&2; exit 9; }\nexec \"$@\" \
+                  --link '4X DDR,latency=20us'\n";
+    let words = started(&scratch, "h[1-6]", script, &[]);
+    let child = scratch.program(&words).spawn().unwrap();
+    await_points(&scratch, 12);
+    scratch.write("dead", "");
+    let agents = with_token(&scratch.token());
+    let own = child.id().cast_signed();
+    let mut own: Vec<i32> = agents.iter().map(|process| process.pid).filter(|pid| *pid != own).collect();
+    own.sort_unstable();
+    // Agents start in the order of the hosts.
+    signal(own[3], Signal::KILL);
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains(" left out: h4: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("no culprit among 5 members"), "{}", ended.stdout);
+    let (run, points) = scratch.record("fleet");
+    let is_of_fourth = |point: &&Point| point.fleet.as_ref().is_some_and(|place| place.members.contains(&3));
+    let of_others = points.iter().filter(|point| !is_of_fourth(point));
+    assert!(of_others.clone().count() >= 3 * 10 * 3, "{}", points.len());
+    for point in of_others {
+        assert_eq!(point.status, Status::Measured, "{point:?}");
+    }
+    assert_eq!(named(&run), [""; 0]);
+}
+
+#[test]
+fn members_that_do_not_start_are_named_with_their_reasons() {
+    let scratch = Scratch::on_one_cpu();
+    let script = "host=$1; shift\ncase $host in\nh2) echo no route to host >&2; exit 255 ;;\nh3) echo Welcome; exec \"$@\" \
+                  ;;\nh4) sleep 60 ;;\nesac\nexec \"$@\"\n";
+    let words = started(&scratch, "h[1-8]", script, &["--passes", "1", "--start-timeout", "5s"]);
+    let ended = run(&scratch, &words);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    for words in [
+        " left out: h2: the agent of h2 (pid ",
+        "it last said \"no route to host\"",
+        " left out: h3: the agent of h3 (pid ",
+        "expected the greeting of rdmascope but read \"Welcome\"",
+        " left out: h4: the agent of h4 (pid ",
+        "gave no answer within 5 s while starting",
+    ] {
+        assert!(ended.stdout.contains(words), "no {words:?} in {}", ended.stdout);
+    }
+    let (run, points) = scratch.record("fleet");
+    assert_eq!(run.fleet.as_ref().unwrap().left.len(), 3);
+    // Ten pairs of the five others.
+    let measured = points.iter().filter(|point| point.status == Status::Measured).count();
+    assert_eq!(measured, 10 * 3);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn all_pairs_of_a_fan_are_measured_at_the_same_time() {
+    let scratch = Scratch::on_one_cpu();
+    for schedule in ["one-to-all", "all-to-one"] {
+        let ended = scratch.run(&[
+            "fleet", "tcp", "--local", "5", "--schedule", schedule, "--passes", "1", "-n", "50", "-D", "50ms", "--out",
+            schedule,
+        ]);
+        assert_eq!(ended.status, Some(1), "such a schedule names nobody: {ended:?}");
+        assert!(ended.stdout.contains("names no culprit: every pair has the same"), "{}", ended.stdout);
+        let (_, points) = scratch.record(schedule);
+        assert_eq!(points.iter().filter(|point| point.status == Status::Measured).count(), 4 * 3, "{points:?}");
+        assert!(points.iter().all(|point| point.fleet.as_ref().unwrap().members.contains(&0)));
+    }
+}
+
+#[test]
+fn limits_and_an_earlier_fleet_are_compared_with() {
+    let scratch = Scratch::alone();
+    let words = started(&scratch, "h[1-5]", &with_slow("none"), &[]);
+    assert_eq!(run(&scratch, &words).status, Some(0));
+    std::fs::rename(scratch.at("fleet"), scratch.at("before")).unwrap();
+    // All of them are slower than that, which no member explains.
+    let words = started(&scratch, "h[1-5]", &with_slow("none"), &["--at-least", "80Gb/s"]);
+    let ended = run(&scratch, &words);
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stdout.contains("below the expectation"), "{}", ended.stdout);
+    std::fs::remove_dir_all(scratch.at("fleet")).unwrap();
+    let words = started(&scratch, "h[1-5]", &with_slow("h5"), &["--baseline", "before"]);
+    let ended = run(&scratch, &words);
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert_eq!(named(&scratch.record("fleet").0), ["h5"]);
+}
+
+#[test]
+fn what_cannot_be_examined_is_refused() {
+    let scratch = Scratch::new();
+    let via = ["--via", "ssh {host}"];
+    let refused = |words: &[&str], expected: &[&str]| {
+        scratch.refused(&[&["fleet"], words].concat(), 2, expected);
+    };
+    refused(&[], &["name the hosts with --hosts or --hosts-file, or try --local 4"]);
+    refused(&["--hosts", "a,b"], &["--via has to say how to reach a host", "--via 'ssh {host}'"]);
+    refused(&["--hosts", "a[1", via[0], via[1]], &["--hosts: \"a[1\" has a [ without its ]"]);
+    refused(&["--hosts", "a", via[0], via[1]], &["a fleet has at least two hosts"]);
+    refused(&["mpi", "--local", "2"], &["a fleet cannot measure \"mpi\": use send, "]);
+    refused(&["tcp", "--local", "4", "--at-least", "90%"], &["--at-least 90%: what the link carries is not known"]);
+    refused(&["tcp", "--local", "4", "--at-most", "9Gb/s"], &["--at-most 9Gb/s: give a time such as \"5 us\""]);
+    scratch.write("hosts", "a\nb leaf\n");
+    refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts, line 2: \"leaf\" is not group=NAME"]);
+    scratch.run(&["lat", "shmem", "--local", "-n", "10", "--out", "other"]);
+    refused(&["--resume", "other"], &["cannot resume other: it is no run of `rdmascope fleet`"]);
+    refused(&["tcp", "--local", "4", "--baseline", "other"], &["--baseline other: it is no run of `rdmascope fleet`"]);
+}
+
+/// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)).
+#[test]
+fn a_host_behind_a_slow_link_is_named() {
+    slow_host(&|switch| switch.shape(3, "tbf rate 200mbit burst 64k latency 100ms"), "throughput: sends ");
+}
+
+/// The same with a delay (tc-netem(8)).
+#[test]
+fn a_host_behind_a_long_link_is_named() {
+    slow_host(&|switch| switch.shape(3, "netem limit 100000 delay 20ms"), "latency: ");
+}
+
+fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: &str) {
+    let scratch = Scratch::alone();
+    let Some(switch) = Switch::new(8) else { return };
+    let hosts = switch.names.join(",");
+    let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "-n", "100", "-D", "20ms", "--out"];
+    if let Err(why) = slow(&switch) {
+        return skip("netem", &why);
+    }
+    let ended = scratch.run(&[&words[..], &["slow"]].concat());
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stdout.contains(&format!(" ! {}: {expected}", switch.names[3])), "{}", ended.stdout);
+    assert_eq!(named(&scratch.record("slow").0), [switch.names[3].clone()]);
+}
+
+/// Waits until a record in the making has so many points.
+#[track_caller]
+fn await_points(scratch: &Scratch, count: usize) {
+    let began = std::time::Instant::now();
+    let path = scratch.at("fleet/points.jsonl");
+    while lines(&path) < count {
+        assert!(began.elapsed() < crate::support::DEADLINE, "nothing is measured");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read(path).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
+}
