@@ -22,6 +22,9 @@
 //!
 //! # What the simulations showed
 //!
+//! - Rounds are compared by how far their cells are from a first fit. Where half of a round's cells
+//!   have a slow host, the round's own median is between two levels and moves with each outlier:
+//!   the printed deficits then grew with the injected one.
 //! - A suspect pair and its two hosts with a good partner are measured directly one after the
 //!   other, and their difference counts. With separate medians of each, hosts that are slow for
 //!   some seconds made false culprits of pairs in a tenth of the fleets of 32 hosts.

@@ -29,15 +29,21 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model of one quantity.
+    /// The model of one quantity. Where half of a round's cells have a slow host, its median is
+    /// between two levels and moves with each outlier. So a first model gives the effects without
+    /// which rounds are compared, and a second one is fitted to what is then left.
     pub(super) fn of(index: usize, count: usize, options: &Options, screening: &Screening) -> Self {
         let quantity = &options.quantities[index];
         let baseline = quantity.baseline.as_ref().map(|cells| Baseline::of(count, cells, quantity.directed));
-        let table = screening.table(index, quantity.directed, baseline.as_ref());
-        let fit = match quantity.directed {
+        let fit = |table: &Table| match quantity.directed {
             true => Fit::of(count, &table.fitted),
             false => Fit::symmetric(count, &table.fitted),
         };
+        let first = screening.table(index, quantity.directed, baseline.as_ref(), |_, _| 0.0);
+        let first = fit(&first);
+        let expected = |from, to| first.expected(from, to);
+        let table = screening.table(index, quantity.directed, baseline.as_ref(), expected);
+        let fit = fit(&table);
         let known = Known {
             directed: quantity.directed,
             passes: screening.passes,

@@ -88,8 +88,14 @@ impl Screening {
         }
     }
 
-    /// The cells of a quantity.
-    pub(super) fn table(&self, index: usize, is_directed: bool, baseline: Option<&Baseline>) -> Table {
+    /// The cells of a quantity. Rounds are compared by how far their cells are from `expected`.
+    pub(super) fn table(
+        &self,
+        index: usize,
+        is_directed: bool,
+        baseline: Option<&Baseline>,
+        expected: impl Fn(u32, u32) -> f64,
+    ) -> Table {
         let mut raw = self.values[index].clone();
         let mut centred = raw.clone();
         if let Some(baseline) = baseline {
@@ -99,7 +105,7 @@ impl Screening {
                 was.is_some()
             });
         }
-        centre_rounds(&mut centred, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND });
+        centre_rounds(&mut centred, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND }, expected);
         let order = |value: &Value| (value.from, value.to, value.pass, value.round);
         raw.sort_by_key(order);
         centred.sort_by_key(order);
@@ -145,14 +151,15 @@ fn chosen(values: &[Value], is_better_of_two: bool) -> f64 {
 
 /// Replaces the median of each round of at least `least` values by that of its pass: what all pairs
 /// of a round have in common blames nobody.
-fn centre_rounds(values: &mut [Value], least: usize) {
+fn centre_rounds(values: &mut [Value], least: usize, expected: impl Fn(u32, u32) -> f64) {
+    let distance = |value: &Value| value.value - expected(value.from, value.to);
     values.sort_by_key(|value| (value.pass, value.round));
     let mut scratch = Vec::new();
     for pass in values.chunk_by_mut(|a, b| a.pass == b.pass) {
-        let middle = median(pass.iter().map(|value| value.value)).unwrap_or(0.0);
+        let middle = median(pass.iter().map(distance)).unwrap_or(0.0);
         for round in pass.chunk_by_mut(|a, b| a.round == b.round).filter(|round| round.len() >= least) {
             scratch.clear();
-            scratch.extend(round.iter().map(|value| value.value));
+            scratch.extend(round.iter().map(distance));
             let shift = middle - median_of(&mut scratch).unwrap_or(middle);
             round.iter_mut().for_each(|value| value.value += shift);
         }

@@ -56,8 +56,19 @@ pub(crate) struct Row {
     pub(crate) bar: Option<f64>,
     /// How many trials.
     pub(crate) trials: u64,
-    /// One trial with a seed; the text says what was true and what was said.
-    pub(crate) trial: Box<dyn Fn(u64) -> Result<(), String> + Sync>,
+    /// One trial with a seed.
+    pub(crate) trial: Box<dyn Fn(u64) -> Answer + Sync>,
+}
+
+/// What a trial showed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    /// The procedure was right.
+    Right,
+    /// It was wrong: what was true and what was said.
+    Wrong(String),
+    /// The data are such that nothing is promised. The trial does not count, but is printed.
+    NotPromised,
 }
 
 fn main() -> ExitCode {
@@ -73,6 +84,7 @@ fn main() -> ExitCode {
         }
     };
     let mut missed = 0;
+    let mut shown = 0;
     for procedure in PROCEDURES {
         for mut row in (procedure.rows)(&settings) {
             row.name = format!("{}, {}", procedure.name, row.name);
@@ -80,8 +92,13 @@ fn main() -> ExitCode {
                 let rate = rate(&row, settings.seed);
                 println!("{}", rate.line());
                 missed += u32::from(rate.is_missed());
+                shown += 1;
             }
         }
+    }
+    if shown == 0 {
+        eprintln!("verdicts: no row's name contains `{}`; without --only all rows are shown", settings.only);
+        return ExitCode::from(2);
     }
     if missed > 0 {
         eprintln!("verdicts: {missed} rates are above their bar");
@@ -114,17 +131,23 @@ fn rate(row: &Row, seed: u64) -> Rate {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let part = |first: u64| {
         let trials = (first..row.trials).step_by(threads as usize);
-        let wrong = trials.filter_map(|trial| (row.trial)(noise::mixed(&[seed, own, trial])).err());
-        wrong.collect::<Vec<String>>()
+        trials.map(|trial| (row.trial)(noise::mixed(&[seed, own, trial]))).collect::<Vec<Answer>>()
     };
-    let wrong: Vec<String> = std::thread::scope(|scope| {
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
         let parts: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
         parts.into_iter().flat_map(|part| part.join().expect("a trial does not panic")).collect()
     });
+    let not_promised = answers.iter().filter(|answer| **answer == Answer::NotPromised).count() as u64;
+    let wrong = answers.into_iter().filter_map(|answer| match answer {
+        Answer::Wrong(text) => Some(text),
+        _ => None,
+    });
+    let wrong: Vec<String> = wrong.collect();
     Rate {
         name: row.name.clone(),
         errors: wrong.len() as u64,
-        trials: row.trials,
+        trials: row.trials - not_promised,
+        not_promised,
         bar: row.bar,
         example: wrong.into_iter().next(),
     }

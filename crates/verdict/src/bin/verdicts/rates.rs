@@ -12,8 +12,10 @@ pub(crate) struct Rate {
     pub(crate) name: String,
     /// Wrong answers.
     pub(crate) errors: u64,
-    /// Trials.
+    /// Trials that count.
     pub(crate) trials: u64,
+    /// Trials about which the procedure promises nothing.
+    pub(crate) not_promised: u64,
     /// The largest share of errors that the procedure promises; `None`: a number to know, not a
     /// promise.
     pub(crate) bar: Option<f64>,
@@ -66,10 +68,16 @@ impl Rate {
                 format!("  bar {:.1} %  {word}", 100.0 * bar)
             }
         };
+        let more = match self.not_promised {
+            0 => String::new(),
+            count => format!("  ({count} more without a promise)"),
+        };
         let example = self.example.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
         let share = 100.0 * self.share();
         let Self { name, errors, trials, .. } = self;
-        format!("{name:<40} {errors:>5} of {trials:<6} {share:6.2} % [{lower:.2}, {upper:.2}]{word}{example}")
+        format!(
+            "{name:<40} {errors:>5} of {trials:<6} {share:6.2} % [{lower:.2}, {upper:.2}]{word}{more}{example}"
+        )
     }
 }
 
@@ -78,7 +86,8 @@ mod tests {
     use super::*;
 
     fn interval(errors: u64, trials: u64) -> [f64; 2] {
-        Rate { name: String::new(), errors, trials, bar: Some(0.01), example: None }.interval()
+        Rate { name: String::new(), errors, trials, not_promised: 0, bar: Some(0.01), example: None }
+            .interval()
     }
 
     /// The numbers of scipy 1.17: `binomtest(errors, trials).proportion_ci(method='exact')`.
@@ -101,8 +110,14 @@ mod tests {
 
     #[test]
     fn a_bar_is_missed_only_if_the_interval_is_above_it() {
-        let rate =
-            |errors| Rate { name: String::new(), errors, trials: 1000, bar: Some(0.01), example: None };
+        let rate = |errors| Rate {
+            name: String::new(),
+            errors,
+            trials: 1000,
+            not_promised: 0,
+            bar: Some(0.01),
+            example: None,
+        };
         assert!(!rate(10).is_missed() && !rate(10).is_proven());
         assert!(!rate(16).is_missed());
         assert!(rate(18).is_missed());
