@@ -178,7 +178,7 @@ fn install_deny() -> Result<()> {
     shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
 }
 
-/// The Python packages that tests compare with or read exports with: as pip and as Python name them.
+/// The Python packages that tests compare with or read exports with, as pip and Python name them.
 const PYTHON_PACKAGES: [&str; 4] = ["numpy", "pandas", "duckdb", "junitparser"];
 
 /// Returns a Python with the packages of tests: the system's, or else one in a virtual environment

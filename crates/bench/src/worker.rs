@@ -205,8 +205,9 @@ impl Worker for LocalWorker {
     fn become_rank(&mut self, rank: u32, cpu: Option<u32>) -> Result<(), PointError> {
         self.rank = rank;
         if let Some(cpu) = cpu {
-            conditions::pin(&[cpu])
-                .map_err(|error| PointError::Failed(format!("rank {rank} cannot be pinned to CPU {cpu}: {error}")))?;
+            conditions::pin(&[cpu]).map_err(|error| {
+                PointError::Failed(format!("rank {rank} cannot be pinned to CPU {cpu}: {error}"))
+            })?;
             self.pinned = Some(vec![cpu]);
         }
         Ok(())

@@ -14,8 +14,8 @@
 //! * [`files`]: reading and writing in directories that others may have laid out;
 //! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
 //! * [`presentation`]: what a report shows of each pattern;
-//! * [`expectation`], [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema;
-//!   [`store`]: how it is stored.
+//! * [`expectation`], [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the
+//!   same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for faults of a user, a file or the system. They panic only for
 //! defects of this program.

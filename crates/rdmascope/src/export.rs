@@ -101,7 +101,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         })
         .collect();
     for (run, shown) in
-        exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !run.has_samples())
+        exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !export::has_samples(run))
     {
         let shown = harmless(&shown.display().to_string());
         eprintln!(

@@ -2,9 +2,10 @@
 //! standard error.
 
 mod json;
+mod json;
 pub(crate) mod progress;
+mod warnings;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -23,9 +24,8 @@ use report::launched;
 use report::repeated::{self, Repeated};
 use report::terminal::{Stream, Summary};
 use serde_json::Value;
-use verbs::DeviceKind;
 
-use crate::banner::{banner, plain, runs};
+use crate::banner::banner;
 use crate::job::{Destination, Job, Shows};
 use crate::placing::Placing;
 use crate::{resumed, stdout};
@@ -134,8 +134,12 @@ impl Output {
             environments: Vec::new(),
             overheads: Vec::new(),
             launches: Vec::new(),
+<<<<<<< HEAD
             fleet: None,
             warnings: of_mpi(job).into_iter().collect(),
+=======
+            warnings: warnings::of_mpi(job).into_iter().collect(),
+>>>>>>> expect
         }
     }
 
@@ -375,7 +379,7 @@ impl Sink for Output {
             stream.measures(&self.run.devices);
         }
         self.placing.started(&self.run.environments);
-        for warning in warnings(&self.run) {
+        for warning in warnings::of(&self.run) {
             if !self.run.warnings.contains(&warning) {
                 self.run.warnings.push(warning);
             }
@@ -487,63 +491,4 @@ fn without_distributions(mut point: Point) -> Point {
 
 pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
-}
-
-/// Returns the warning about softdev if only MPI uses it, so that no rank describes it.
-fn of_mpi(job: &Job) -> Option<String> {
-    let device = job.launch.launcher.as_ref()?.device.as_ref()?.as_ref().ok()?;
-    let is_alone = device.name_and_port.starts_with("softdev") && !job.resolved.needs_device();
-    is_alone.then(|| OF_MEMORY.to_owned())
-}
-
-/// What ranks without a CPU of their own do to numbers.
-const NOT_PINNED: &str =
-    "the ranks are not pinned to separate CPUs: numbers may be several times too low or too high";
-/// The warning about the numbers of softdev.
-const OF_MEMORY: &str =
-    "softdev is a software device: its numbers show this machine's memory and caches, not a network";
-
-/// Returns the warnings of a run, which limit all of its numbers.
-fn warnings(run: &Run) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if run.is_of_softdev() {
-        warnings.push(OF_MEMORY.to_owned());
-    }
-    let is_kernel_software = |device: &&Device| {
-        device.attributes.get("kind").is_some_and(|kind| *kind == DeviceKind::KernelSoftware.to_string())
-    };
-    warnings.extend(run.devices.iter().find(is_kernel_software).map(|device| {
-        format!(
-            "{} is a software device: its numbers show this host's CPUs and kernel, not an adapter",
-            device.name
-        )
-    }));
-    let passed_over = run.devices.iter().find_map(|device| device.attributes.get("passed_over"));
-    warnings.extend(
-        passed_over.map(|why| format!("{} is measured although {}", run.devices[0].name, plain(why))),
-    );
-    let shares = |(at, one): (usize, &Environment)| {
-        let mut others = run.environments[..at].iter();
-        others.any(|other| {
-            one.hostname == other.hostname
-                && (one.pinned_cpus.is_none() || one.pinned_cpus == other.pinned_cpus)
-        })
-    };
-    warnings.extend(run.environments.iter().enumerate().any(shares).then(|| NOT_PINNED.to_owned()));
-    let left_behind = |environment: &Environment| {
-        let line = environment.facts.get(conditions::FACTS)?.get(conditions::LEFT_BEHIND)?;
-        Some(format!("on {}, {line}: see `rdmascope doctor`", environment.hostname))
-    };
-    warnings.extend(run.environments.iter().filter_map(left_behind).collect::<BTreeSet<_>>());
-    let mut not_locked: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for overhead in &run.overheads {
-        if let Some(reason) = &overhead.not_locked {
-            not_locked.entry(reason).or_default().push(overhead.rank as usize);
-        }
-    }
-    warnings.extend(not_locked.iter().map(|(reason, ranks)| match &ranks[..] {
-        [rank] => format!("rank {rank}: {reason}"),
-        ranks => format!("ranks {}: {reason}", runs(ranks)),
-    }));
-    warnings
 }

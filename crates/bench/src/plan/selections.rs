@@ -1,5 +1,5 @@
-//! The values by which figures, findings and expectations pick points. They are read as the values of axes are: a
-//! size may be `"64KiB"`, and several sizes `"4..64KiB"`.
+//! The values by which figures, findings and expectations pick points. They are read as the values
+//! of axes are: a size may be `"64KiB"`, and several sizes `"4..64KiB"`.
 
 use measure::figure::Figure;
 use measure::finding::Finding;

@@ -12,8 +12,8 @@ use crate::axis::Axis;
 /// Keys of a table that come first, because they tell the others apart.
 const FIRST: [&str; 4] = ["kind", "title", "caption", "quantity"];
 
-/// Writes a plan with its experiments, figures and expectations. The axes that are offered and not set stand in
-/// each experiment as comments, with their defaults.
+/// Writes a plan with its experiments, figures and expectations. The axes that are offered and not
+/// set stand in each experiment as comments, with their defaults.
 ///
 /// # Errors
 ///

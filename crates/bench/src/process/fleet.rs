@@ -182,9 +182,9 @@ impl<'i> Fleet<'i> {
         match answer {
             Err(error) => Err(error.to_string()),
             Ok(Reply::Hello(hello)) => match self.crowd.version(of).filter(|theirs| *theirs != ours) {
-                Some(theirs) => {
-                    Err(format!("its rdmascope is version {theirs}, and this is {ours}: install the same version"))
-                }
+                Some(theirs) => Err(format!(
+                    "its rdmascope is version {theirs}, and this is {ours}: install the same version"
+                )),
                 None => Ok(hello),
             },
             Ok(Reply::NotMeasured { reason } | Reply::Failed { error: reason }) => Err(reason),
@@ -233,7 +233,11 @@ impl<'i> Fleet<'i> {
         })?;
         let ended = self.clock.now();
         self.reset(&all, sink)?;
-        Ok(walks.into_iter().zip(outcomes).map(|(walk, outcomes)| walk.point(outcomes, self.clock, ended)).collect())
+        Ok(walks
+            .into_iter()
+            .zip(outcomes)
+            .map(|(walk, outcomes)| walk.point(outcomes, self.clock, ended))
+            .collect())
     }
 
     /// Returns the result of a group that cannot measure its point, if so.
@@ -277,7 +281,8 @@ impl<'i> Fleet<'i> {
     fn reset(&mut self, members: &[usize], sink: &mut dyn Sink) -> Result<(), Error> {
         let here = members.iter().filter(|member| matches!(self.seats[**member], Seat::Here { .. }));
         let doing = "cleaning up after a point";
-        let asked = here.map(|of| Asked { of: *of, group: None, request: Request::Reset, doing: doing.to_owned() });
+        let asked =
+            here.map(|of| Asked { of: *of, group: None, request: Request::Reset, doing: doing.to_owned() });
         self.idle(&mut [], asked.collect(), sink)
     }
 

@@ -66,7 +66,8 @@ impl Launch {
     ///
     /// [`Error::BadTemplate`].
     pub fn command_on(&self, host: &str, arguments: &[String]) -> Result<Vec<String>, Error> {
-        let program: Vec<String> = self.program.iter().chain(&self.arguments).chain(arguments).cloned().collect();
+        let program: Vec<String> =
+            self.program.iter().chain(&self.arguments).chain(arguments).cloned().collect();
         template::command(self.via.as_deref(), host, &program)
     }
 

@@ -1,4 +1,5 @@
-//! `rdmascope export`, read by the programs that it is for: pandas, DuckDB, promtool, JUnit readers.
+//! `rdmascope export`, read by the programs that it is for: pandas, DuckDB, promtool, JUnit's
+//! readers.
 
 use std::process::Stdio;
 
@@ -66,11 +67,11 @@ fn pandas_reads_the_tables_and_finds_the_medians_in_the_samples() {
     let schema = format!("{}/../../docs/schema", env!("CARGO_MANIFEST_DIR"));
     let script = r#"
 import json, numpy, pandas
-numbers = pandas.read_csv("run.csv", keep_default_na=False, na_values=[""])
+numbers = pandas.read_csv("run.csv", keep_default_na=False, na_values=[""], float_precision="round_trip")
 lines = pandas.read_json("run.json", lines=True)
 assert list(numbers.columns) == list(lines.columns), (numbers.columns, lines.columns)
 assert len(numbers) == len(lines) and (numbers.quantity.fillna("") == lines.quantity.fillna("")).all()
-assert numpy.allclose(numbers.value, lines.value, equal_nan=True, rtol=0, atol=0)
+assert numpy.allclose(numbers.value, lines.value, equal_nan=True, rtol=1e-12, atol=0)
 keys = ["run", "point", "quantity"]
 assert not numbers.duplicated(keys).any()
 missing = numbers[numbers.quantity.isna()]

@@ -65,7 +65,11 @@ fn the_member_with_a_slow_port_is_named_and_nothing_else() {
     let ended = run(&scratch, &started(&scratch, "h[1-8]", &with_slow("h3"), &[]));
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stdout.contains(" ! h3: throughput: sends 5"), "{}", ended.stdout);
-    assert!(ended.stdout.contains(" % below the others to 7 members; receives as they do"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains(" % below the others to 7 members; receives as they do"),
+        "{}",
+        ended.stdout
+    );
     assert!(ended.stdout.contains("named from "), "the deficit that could have been found: {}", ended.stdout);
     let (run, points) = scratch.record("fleet");
     assert_eq!(named(&run), ["h3"]);
@@ -204,13 +208,29 @@ fn all_pairs_of_a_fan_are_measured_at_the_same_time() {
     let scratch = Scratch::on_one_cpu();
     for schedule in ["one-to-all", "all-to-one"] {
         let ended = scratch.run(&[
-            "fleet", "tcp", "--local", "5", "--schedule", schedule, "--passes", "1", "-n", "50", "-D", "50ms", "--out",
+            "fleet",
+            "tcp",
+            "--local",
+            "5",
+            "--schedule",
+            schedule,
+            "--passes",
+            "1",
+            "-n",
+            "50",
+            "-D",
+            "50ms",
+            "--out",
             schedule,
         ]);
         assert_eq!(ended.status, Some(1), "such a schedule names nobody: {ended:?}");
         assert!(ended.stdout.contains("names no culprit: every pair has the same"), "{}", ended.stdout);
         let (_, points) = scratch.record(schedule);
-        assert_eq!(points.iter().filter(|point| point.status == Status::Measured).count(), 4 * 3, "{points:?}");
+        assert_eq!(
+            points.iter().filter(|point| point.status == Status::Measured).count(),
+            4 * 3,
+            "{points:?}"
+        );
         assert!(points.iter().all(|point| point.fleet.as_ref().unwrap().members.contains(&0)));
     }
 }
@@ -245,13 +265,22 @@ fn what_cannot_be_examined_is_refused() {
     refused(&["--hosts", "a[1", via[0], via[1]], &["--hosts: \"a[1\" has a [ without its ]"]);
     refused(&["--hosts", "a", via[0], via[1]], &["a fleet has at least two hosts"]);
     refused(&["mpi", "--local", "2"], &["a fleet cannot measure \"mpi\": use send, "]);
-    refused(&["tcp", "--local", "4", "--at-least", "90%"], &["--at-least 90%: what the link carries is not known"]);
-    refused(&["tcp", "--local", "4", "--at-most", "9Gb/s"], &["--at-most 9Gb/s: give a time such as \"5 us\""]);
+    refused(
+        &["tcp", "--local", "4", "--at-least", "90%"],
+        &["--at-least 90%: what the link carries is not known"],
+    );
+    refused(
+        &["tcp", "--local", "4", "--at-most", "9Gb/s"],
+        &["--at-most 9Gb/s: give a time such as \"5 us\""],
+    );
     scratch.write("hosts", "a\nb leaf\n");
     refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts, line 2: \"leaf\" is not group=NAME"]);
     scratch.run(&["lat", "shmem", "--local", "-n", "10", "--out", "other"]);
     refused(&["--resume", "other"], &["cannot resume other: it is no run of `rdmascope fleet`"]);
-    refused(&["tcp", "--local", "4", "--baseline", "other"], &["--baseline other: it is no run of `rdmascope fleet`"]);
+    refused(
+        &["tcp", "--local", "4", "--baseline", "other"],
+        &["--baseline other: it is no run of `rdmascope fleet`"],
+    );
 }
 
 /// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)).
@@ -270,7 +299,8 @@ fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: &str) {
     let scratch = Scratch::alone();
     let Some(switch) = Switch::new(8) else { return };
     let hosts = switch.names.join(",");
-    let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "-n", "100", "-D", "20ms", "--out"];
+    let words =
+        ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "-n", "100", "-D", "20ms", "--out"];
     if let Err(why) = slow(&switch) {
         return skip("netem", &why);
     }

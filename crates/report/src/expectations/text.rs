@@ -2,7 +2,7 @@
 
 use measure::text::plain;
 
-use super::{Case, Judged, Judgement, score};
+use super::judged::{Case, Judged, Judgement, score};
 use crate::terminal::{indented, rule};
 
 /// The judgements with the cases of each, or only with those that are not met or not decided; empty

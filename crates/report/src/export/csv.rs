@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::Cell;
+use super::exported::Cell;
 use super::rows::{Table, text};
 use crate::Error;
 use crate::figures::csv::quoted;

@@ -11,8 +11,9 @@ use measure::record::{Point, Status};
 use measure::text::axes_text;
 
 use super::escaped::xml;
+use super::exported::Exported;
+use super::rows::asked;
 use super::rows::text;
-use super::{Exported, asked};
 use crate::Error;
 use crate::expectations::{Case, Judgement, judge, line};
 use crate::folded::fold;

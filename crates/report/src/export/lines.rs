@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serializer;
 
-use super::Cell;
+use super::exported::Cell;
 use super::rows::Table;
 use crate::Error;
 

@@ -7,7 +7,8 @@ use measure::record::Point;
 use measure::text::axes_text;
 
 use super::escaped::markdown;
-use super::{Exported, asked};
+use super::exported::Exported;
+use super::rows::asked;
 use crate::Error;
 use crate::expectations::{judge, line};
 use crate::folded::fold;

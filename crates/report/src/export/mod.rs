@@ -6,6 +6,7 @@
 
 mod csv;
 mod escaped;
+mod exported;
 mod junit;
 mod lines;
 mod markdown;
@@ -19,34 +20,10 @@ mod tests;
 use std::io::Write;
 
 use measure::presentation::Patterns;
-use measure::record::{Point, Run};
-use serde_json::Value;
 
-use crate::{Error, Points, SampleSource};
+use crate::Error;
+pub use exported::Exported;
 use rows::Table;
-
-/// A run to export.
-pub struct Exported<'a> {
-    /// The name of its directory.
-    pub name: String,
-    /// The run.
-    pub run: &'a Run,
-    /// Its points.
-    pub points: &'a [Point],
-    /// Its samples.
-    pub samples: &'a dyn SampleSource,
-}
-
-impl Exported<'_> {
-    /// Whether its points have samples, and not only histograms.
-    pub fn has_samples(&self) -> bool {
-        self.points.iter().any(samples::has_any)
-    }
-
-    fn points(&self, patterns: Patterns) -> Points<'_> {
-        Points { points: self.points, devices: &self.run.devices, patterns }
-    }
-}
 
 /// The form of what is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -101,25 +78,10 @@ pub fn write_samples(runs: &[Exported<'_>], format: Format, out: &mut dyn Write)
     }
 }
 
-/// The formats that samples have.
-pub const OF_SAMPLES: [Format; 2] = [Format::Csv, Format::Json];
-
-/// The numbers that metrics and tables for people have if no others are asked for.
-const USUAL: [&str; 7] = [
-    "latency.p50_ns",
-    "latency.p99_ns",
-    "latency.max_ns",
-    "throughput.bytes_per_s",
-    "throughput.messages_per_s",
-    "pipeline.missed_share",
-    "messages_lost",
-];
-
-/// The paths of a point's numbers that are asked for; of none, those that are usual.
-fn asked(point: &Point, patterns: Patterns, quantities: &[String]) -> Vec<String> {
-    let usual = USUAL.map(str::to_owned);
-    rows::paths(point, patterns, if quantities.is_empty() { &usual } else { quantities })
+/// Whether a run has samples, and not only histograms.
+pub fn has_samples(run: &Exported<'_>) -> bool {
+    run.points.iter().any(samples::has_any)
 }
 
-/// A cell of a table with a name; null where it has no value.
-type Cell<'a> = (&'a str, Value);
+/// The formats that samples have.
+pub const OF_SAMPLES: [Format; 2] = [Format::Csv, Format::Json];

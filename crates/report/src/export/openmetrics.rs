@@ -12,8 +12,10 @@ use measure::presentation::Patterns;
 use measure::record::Point;
 use measure::units::Dimension;
 
+use super::escaped;
+use super::exported::Exported;
+use super::rows::asked;
 use super::rows::{status, text};
-use super::{Exported, asked, escaped};
 use crate::Error;
 use crate::expectations::{Judgement, judge};
 use crate::folded::fold;

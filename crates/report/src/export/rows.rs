@@ -9,7 +9,7 @@ use measure::text::value;
 use measure::units::Dimension;
 use serde_json::Value;
 
-use super::{Cell, Exported};
+use super::exported::{Cell, Exported};
 use crate::list::distinct;
 
 /// A column of a table, with what the schema says of it.
@@ -167,6 +167,12 @@ pub(super) fn paths(point: &Point, patterns: Patterns, asked: &[String]) -> Vec<
     distinct(asked.iter().flat_map(of))
 }
 
+/// The paths of a point's numbers that are asked for; of none, those that are usual.
+pub(super) fn asked(point: &Point, patterns: Patterns, quantities: &[String]) -> Vec<String> {
+    let usual = USUAL.map(str::to_owned);
+    paths(point, patterns, if quantities.is_empty() { &usual } else { quantities })
+}
+
 /// How a point ended, in a word.
 pub(super) fn status(point: &Point) -> &'static str {
     match point.status {
@@ -199,3 +205,14 @@ fn base(dimension: Dimension) -> &'static str {
         Dimension::Time => "ns",
     }
 }
+
+/// The numbers that metrics and tables for people have if no others are asked for.
+const USUAL: [&str; 7] = [
+    "latency.p50_ns",
+    "latency.p99_ns",
+    "latency.max_ns",
+    "throughput.bytes_per_s",
+    "throughput.messages_per_s",
+    "pipeline.missed_share",
+    "messages_lost",
+];

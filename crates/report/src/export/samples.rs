@@ -5,8 +5,8 @@ use std::io::Write;
 
 use measure::record::Point;
 
+use super::exported::{Cell, Exported};
 use super::rows::Column;
-use super::{Cell, Exported};
 use crate::Error;
 
 /// The columns of samples, in their order.

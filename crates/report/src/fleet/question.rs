@@ -47,7 +47,8 @@ impl Question {
             let cells = asked.baseline.iter().filter(|(from, to, value)| {
                 (*from as usize) < members && (*to as usize) < members && *value > 0.0
             });
-            let cells: Vec<Cell> = cells.map(|(from, to, value)| Cell::from((*from, *to, row.log(*value)))).collect();
+            let cells: Vec<Cell> =
+                cells.map(|(from, to, value)| Cell::from((*from, *to, row.log(*value)))).collect();
             Quantity {
                 name: row.name.to_owned(),
                 directed: row.is_directed,

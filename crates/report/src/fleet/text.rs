@@ -13,7 +13,13 @@ use super::words::Words;
 
 /// Returns what is printed when a fleet has been examined: the verdict, the culprits, what could
 /// have been found, quantiles over the pairs, and matrices. `line` is the width of the terminal.
-pub fn text(run: &Run, fleet: &Fleet, question: &Question, examined: &Examined, line: Option<usize>) -> String {
+pub fn text(
+    run: &Run,
+    fleet: &Fleet,
+    question: &Question,
+    examined: &Examined,
+    line: Option<usize>,
+) -> String {
     let words = Words::new(fleet, question, examined);
     let width = line.unwrap_or(LINE).min(LINE_MAX);
     let rule = "-".repeat(width.min(LINE));

@@ -42,7 +42,10 @@ impl Row {
     /// The value of a point, in ns or bytes/s; none if it was not measured.
     pub fn value(&self, point: &Point) -> Option<f64> {
         (self.value)(point).filter(|value| {
-            point.status == Status::Measured && point.experiment == self.name && *value > 0.0 && value.is_finite()
+            point.status == Status::Measured
+                && point.experiment == self.name
+                && *value > 0.0
+                && value.is_finite()
         })
     }
 

@@ -2,8 +2,8 @@
 
 use measure::record::Fleet;
 use verdict::fleet::{
-    Against, Cleared, Congestion, Culprit, Evidence, Examined, Judged, Measurements, Place, Reason, Thresholds,
-    Undecided, Way, Why,
+    Against, Cleared, Congestion, Culprit, Evidence, Examined, Judged, Measurements, Place, Reason,
+    Thresholds, Undecided, Way, Why,
 };
 
 use super::names::Names;
@@ -34,7 +34,8 @@ impl<'a> Words<'a> {
         let examined = fleet.members.len() - fleet.left.len();
         match outcome(fleet, self.examined) {
             Outcome::Culprits => {
-                let mut places: Vec<Place> = self.examined.culprits.iter().map(|culprit| culprit.place).collect();
+                let mut places: Vec<Place> =
+                    self.examined.culprits.iter().map(|culprit| culprit.place).collect();
                 places.sort_unstable();
                 places.dedup();
                 match places.len() {
@@ -133,7 +134,8 @@ impl<'a> Words<'a> {
             (Place::Host(_) | Place::Group { .. }, Some(Way::Receive)) => "receives ",
             _ => "",
         };
-        let isolated = congestion.isolated.map_or_else(String::new, |effect| format!(" ({} there)", by(row, effect)));
+        let isolated =
+            congestion.isolated.map_or_else(String::new, |effect| format!(" ({} there)", by(row, effect)));
         format!(
             "{name}: {}: {what}{} the others under load, and not in isolation{isolated}: congestion",
             row.name,
@@ -167,10 +169,13 @@ impl<'a> Words<'a> {
             }
             Reason::TooFewHosts => "less than four members answered".to_owned(),
             Reason::OnePass => {
-                "one pass over less than 16 members does not show how much a pair varies: use --passes 3".to_owned()
+                "one pass over less than 16 members does not show how much a pair varies: use --passes 3"
+                    .to_owned()
             }
             Reason::TooFewCells(cells) => {
-                format!("each member has {cells} measured pairs, and four are needed: give it more --time or --rounds")
+                format!(
+                    "each member has {cells} measured pairs, and four are needed: give it more --time or --rounds"
+                )
             }
             Reason::TooNoisy => {
                 "the pairs vary so much that only a deficit above one half could have been seen".to_owned()
@@ -205,7 +210,9 @@ impl<'a> Words<'a> {
             several => format!("{several} passes"),
         };
         let mut out = format!("{screening} measurements of pairs in {rounds} rounds ({passes}{in_time})");
-        for (count, what) in [(again, "again"), (confirmation, "in isolation"), (under_load, "under load again")] {
+        for (count, what) in
+            [(again, "again"), (confirmation, "in isolation"), (under_load, "under load again")]
+        {
             if count > 0 {
                 out += &format!(", {count} {what}");
             }

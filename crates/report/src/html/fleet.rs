@@ -207,7 +207,11 @@ fn map(
         .iter()
         .map(|block| match &block[..] {
             [one] => words.names.member(*one),
-            several => format!("{} to {}", words.names.member(several[0]), words.names.member(several[several.len() - 1])),
+            several => format!(
+                "{} to {}",
+                words.names.member(several[0]),
+                words.names.member(several[several.len() - 1])
+            ),
         })
         .collect();
     let head = html! {

@@ -28,12 +28,7 @@ struct Trouble {
 }
 
 /// The head of the report. `first` answers what was asked.
-pub(super) fn render(
-    run: &Run,
-    shown: Points<'_>,
-    first: &Markup,
-    unreadable: Option<&String>,
-) -> Markup {
+pub(super) fn render(run: &Run, shown: Points<'_>, first: &Markup, unreadable: Option<&String>) -> Markup {
     let verdict = Verdict::of(run, shown);
     html! {
         header {

@@ -1,0 +1,29 @@
+//! What is exported.
+
+use measure::presentation::Patterns;
+use measure::record::{Point, Run};
+use serde_json::Value;
+
+use crate::{Points, SampleSource};
+
+/// A run to export.
+pub struct Exported<'a> {
+    /// The name of its directory.
+    pub name: String,
+    /// The run.
+    pub run: &'a Run,
+    /// Its points.
+    pub points: &'a [Point],
+    /// Its samples.
+    pub samples: &'a dyn SampleSource,
+}
+
+impl Exported<'_> {
+    /// Its points with what is needed to show them.
+    pub(super) fn points(&self, patterns: Patterns) -> Points<'_> {
+        Points { points: self.points, devices: &self.run.devices, patterns }
+    }
+}
+
+/// A cell of a table with a name; null where it has no value.
+pub(super) type Cell<'a> = (&'a str, Value);
