@@ -48,7 +48,7 @@ pub(crate) enum Shows {
     Json,
     /// Tables with a row for each point, as soon as it ends.
     Points,
-    /// Tables with a row for each combination of axes: the medians over its repetitions, at the end.
+    /// Tables with a row for each combination of axes, at the end: medians over its repetitions.
     Medians,
 }
 

@@ -1,8 +1,8 @@
 //! Exports of made-up runs, whose texts come from anywhere.
 
-use measure::record::LatencyKind;
+use measure::record::{LatencyKind, Point, Run};
 use measure::stats;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
