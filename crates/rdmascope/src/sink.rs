@@ -2,7 +2,6 @@
 //! standard error.
 
 mod json;
-mod json;
 pub(crate) mod progress;
 mod warnings;
 
@@ -134,12 +133,8 @@ impl Output {
             environments: Vec::new(),
             overheads: Vec::new(),
             launches: Vec::new(),
-<<<<<<< HEAD
             fleet: None,
-            warnings: of_mpi(job).into_iter().collect(),
-=======
             warnings: warnings::of_mpi(job).into_iter().collect(),
->>>>>>> expect
         }
     }
 

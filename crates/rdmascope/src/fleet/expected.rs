@@ -65,7 +65,8 @@ impl Baseline {
         let refused = |why: &str| Usage(format!("--baseline {}: {why}", directory.display()));
         let fleet = run.fleet.ok_or_else(|| refused("it is no run of `rdmascope fleet`"))?;
         let question = Question::of(&fleet).map_err(|why| refused(&why))?;
-        let found = examined(&question, &fleet, &points).map_err(|_| refused("its examination is not complete"))?;
+        let found =
+            examined(&question, &fleet, &points).map_err(|_| refused("its examination is not complete"))?;
         let values = |row: &Row, judged: &verdict::fleet::Judged| {
             judged.cells.iter().map(|cell| (cell.from, cell.to, row.of_log(cell.value))).collect()
         };

@@ -168,8 +168,14 @@ mod tests {
     #[test]
     fn lists_are_read_as_schedulers_write_them() {
         assert_eq!(names_of("a, b"), ["a", "b"]);
-        assert_eq!(names_of("node[009-011],gpu[1,3-4]"), ["node009", "node010", "node011", "gpu1", "gpu3", "gpu4"]);
-        assert_eq!(names_of("r[1-2]n[1,3].example"), ["r1n1.example", "r1n3.example", "r2n1.example", "r2n3.example"]);
+        assert_eq!(
+            names_of("node[009-011],gpu[1,3-4]"),
+            ["node009", "node010", "node011", "gpu1", "gpu3", "gpu4"]
+        );
+        assert_eq!(
+            names_of("r[1-2]n[1,3].example"),
+            ["r1n1.example", "r1n3.example", "r2n1.example", "r2n3.example"]
+        );
         assert_eq!(names_of("n[8-11]"), ["n8", "n9", "n10", "n11"]);
         assert_eq!(names_of("node[001-064]").len(), 64);
     }

@@ -96,14 +96,17 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     let ended = EndedRun::open(directory)?;
     let shown = directory.display();
     let refused = |why: &str| Usage(format!("cannot resume {shown}: {why}"));
-    let Some((arguments, fleet)) = resume::arguments_of::<FleetArguments>(&ended.run, "fleet").zip(ended.run.fleet.clone())
+    let Some((arguments, fleet)) =
+        resume::arguments_of::<FleetArguments>(&ended.run, "fleet").zip(ended.run.fleet.clone())
     else {
         return Err(refused("it is no run of `rdmascope fleet`").into());
     };
     let own = env!("CARGO_PKG_VERSION");
     if ended.run.program.version != own {
         let theirs = harmless(&ended.run.program.version);
-        return Err(refused(&format!("version {theirs} measured it, and this is {own}: start a new run")).into());
+        return Err(
+            refused(&format!("version {theirs} measured it, and this is {own}: start a new run")).into()
+        );
     }
     let way = Way::of(&arguments)?;
     if way.members()? != fleet.members {
@@ -265,10 +268,8 @@ fn begun(
     let passes = arguments.passes.unwrap_or_else(|| schedule.map_or(1, |schedule| schedule.passes as u32));
     let mut plan = asked.resolved.plan.clone();
     plan["fleet"] = asked.word.clone().into();
-    let quantities = QUANTITIES.iter().map(|row| FleetQuantity {
-        name: row.name.to_owned(),
-        ..FleetQuantity::default()
-    });
+    let quantities =
+        QUANTITIES.iter().map(|row| FleetQuantity { name: row.name.to_owned(), ..FleetQuantity::default() });
     let devices = match asked.is_verbs {
         true => here().filter_map(|description| description.device.clone()).collect(),
         false => Vec::new(),
@@ -323,13 +324,14 @@ fn expect(
     fleet.baseline = arguments.baseline.as_ref().map(|directory| directory.display().to_string());
     for quantity in &mut fleet.quantities {
         let row = Row::named(&quantity.name);
-        quantity.expected = match (row.is_some_and(|row| row.is_rate), &arguments.at_least, &arguments.at_most) {
-            (true, Some(text), _) => {
-                asked.spec(&quantity.name).map(|spec| at_least(text, spec, &run.devices)).transpose()?
-            }
-            (false, _, Some(text)) => Some(at_most(text)?),
-            _ => None,
-        };
+        quantity.expected =
+            match (row.is_some_and(|row| row.is_rate), &arguments.at_least, &arguments.at_most) {
+                (true, Some(text), _) => {
+                    asked.spec(&quantity.name).map(|spec| at_least(text, spec, &run.devices)).transpose()?
+                }
+                (false, _, Some(text)) => Some(at_most(text)?),
+                _ => None,
+            };
         if let Some(baseline) = baseline {
             quantity.baseline = baseline.cells(&quantity.name, &fleet.members);
             if quantity.baseline.is_empty() {

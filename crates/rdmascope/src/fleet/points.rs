@@ -59,11 +59,14 @@ fn subject(pattern: Pattern, word: &str) -> Result<&'static Subject, Usage> {
             .all(|pattern| pattern.command().subjects().any(|subject| subject.name == name))
     };
     let fits = |subject: &&Subject| !subject.endpoint.is_mpi() && is_of_all(subject.name);
-    let found = pattern.command().subjects().filter(fits).find(|subject| {
-        subject.name == word || subject.aliases.contains(&word)
-    });
+    let found = pattern
+        .command()
+        .subjects()
+        .filter(fits)
+        .find(|subject| subject.name == word || subject.aliases.contains(&word));
     found.ok_or_else(|| {
-        let words: Vec<&str> = pattern.command().subjects().filter(fits).map(|subject| subject.name).collect();
+        let words: Vec<&str> =
+            pattern.command().subjects().filter(fits).map(|subject| subject.name).collect();
         Usage(format!("a fleet cannot measure {word:?}: use {}", words.join(", ")))
     })
 }

@@ -85,7 +85,8 @@ impl Measuring<'_> {
 
     /// The names of members, as the path of messages from the first to the second.
     fn names(&self, members: &[usize]) -> String {
-        let known = self.run.fleet.iter().flat_map(|fleet| members.iter().map(|member| &fleet.members[*member].name));
+        let known =
+            self.run.fleet.iter().flat_map(|fleet| members.iter().map(|member| &fleet.members[*member].name));
         known.map(String::as_str).collect::<Vec<_>>().join(" -> ")
     }
 
