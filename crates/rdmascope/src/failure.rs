@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 /// Exit status of a command that could not run or did not finish.
 pub(crate) const DID_NOT_FINISH: u8 = 1;
-/// Exit status if an expectation is not met, a comparison found the new side worse, or a member of a
-/// fleet is slow.
+/// Exit status if an expectation is not met, a comparison found the new side worse, or a member of
+/// a fleet is slow.
 pub(crate) const NOT_MET: u8 = 3;
 /// Exit status of a run in which some points failed.
 pub(crate) const PARTIAL: u8 = 4;

@@ -5,8 +5,8 @@
 //!
 //! * A member that fails costs only the points of its groups. It is started anew before its next
 //!   point; if that fails, the fleet goes on without it.
-//! * Groups that measure at the same time do the same step at the same time: no group still connects
-//!   while another one already sends.
+//! * Groups that measure at the same time do the same step at the same time: no group still
+//!   connects while another one already sends.
 
 use std::time::Duration;
 
@@ -91,8 +91,8 @@ impl<'i> Fleet<'i> {
         Self { members, seats, crowd, options, cpus: Vec::new(), clock: Clock::monotonic() }
     }
 
-    /// Pins the ranks that measure at the same time to these CPUs in turn. All members have to be on
-    /// the host of the CPUs.
+    /// Pins the ranks that measure at the same time to these CPUs in turn. All members have to be
+    /// on the host of the CPUs.
     pub fn pin(&mut self, cpus: Vec<u32>) {
         self.cpus = cpus;
     }
@@ -304,8 +304,8 @@ impl<'i> Fleet<'i> {
         Ok(())
     }
 
-    /// Does one step in every group that has not ended. Returns the values that `read` extracts from
-    /// the replies: for each group in rank order, or nothing where it has ended.
+    /// Does one step in every group that has not ended. Returns the values that `read` extracts
+    /// from the replies: for each group in rank order, or nothing where it has ended.
     fn step<T>(
         &mut self,
         walks: &mut [Walk],

@@ -11,8 +11,8 @@
 //! * [`agent`]: the process that measures, around an [`agent::Worker`];
 //! * [`coordinator`]: the process that decides, with a deadline on every wait and no child left
 //!   behind;
-//! * [`fleet`]: agents of many hosts, kept for all measurements, of which groups measure at the same
-//!   time;
+//! * [`fleet`]: agents of many hosts, kept for all measurements, of which groups measure at the
+//!   same time;
 //! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that a user started by
 //!   hand;
 //! * [`key`], [`secure`]: the authentication and encryption between these two.

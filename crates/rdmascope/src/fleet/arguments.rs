@@ -36,7 +36,8 @@ pub(crate) struct FleetArguments {
     /// Hosts, such as a,b or 'node[001-064],gpu[1,3-5]' [default: those of the Slurm job].
     #[arg(long, value_name = "LIST", conflicts_with_all = ["hosts_file", "local"])]
     pub(super) hosts: Option<String>,
-    /// File of hosts, one a line: NAME, then group=GROUP and devices=DEVICE,DEVICE where they apply.
+    /// File of hosts, one a line: NAME, then group=GROUP and devices=DEVICE,DEVICE where they
+    /// apply.
     #[arg(long, value_name = "FILE", conflicts_with = "local")]
     pub(super) hosts_file: Option<PathBuf>,
     /// Number of agents on this host, to try the command out.
@@ -87,8 +88,8 @@ pub(crate) struct FleetArguments {
     /// Difference between healthy hosts that is natural, in percent.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = units::parse_percent)]
     pub(super) tolerance: f64,
-    /// Throughput that every pair has to reach: a bandwidth such as 10Gb/s, or a part of what the link
-    /// carries such as 90%.
+    /// Throughput that every pair has to reach: a bandwidth such as 10Gb/s, or a part of what the
+    /// link carries such as 90%.
     #[arg(long, value_name = "LIMIT")]
     pub(super) at_least: Option<String>,
     /// Largest median latency of a pair, such as 5us.

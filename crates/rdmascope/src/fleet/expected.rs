@@ -52,10 +52,13 @@ fn shape(spec: &PointSpec) -> Option<Point> {
     serde_json::from_value(shape).ok()
 }
 
+/// Senders, receivers and values.
+type Cells = Vec<(u32, u32, f64)>;
+
 /// The cells of an earlier fleet, by quantity, with the members of this one.
 pub(super) struct Baseline {
     fleet: Fleet,
-    cells: Vec<(String, Vec<(u32, u32, f64)>)>,
+    cells: Vec<(String, Cells)>,
 }
 
 impl Baseline {

@@ -147,7 +147,8 @@ fn numbers(range: &str, part: &str) -> Result<Vec<String>, String> {
     };
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let digits = first.len();
-    let (from, to) = (number(first)?, number(last)?);
+    let from = number(first)?;
+    let to = number(last)?;
     if to < from {
         return Err(format!("the range {range:?} in {part:?} ends before it begins"));
     }

@@ -31,14 +31,16 @@ use self::points::Asked;
 use self::probe::{Measuring, Time};
 use self::voice::Voice;
 use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage, harmless};
-use crate::{launch, report as reports, resume, run, sink, stdout};
+use crate::report::write_html;
+use crate::run::directory;
+use crate::{launch, resume, sink, stdout};
 
 /// Examines a fleet.
 pub(crate) fn fleet(arguments: &FleetArguments, words: Vec<String>) -> anyhow::Result<ExitCode> {
     match &arguments.resume {
-        Some(directory) => go_on(directory),
+        Some(resumed) => go_on(resumed),
         None => {
-            let out = arguments.out.clone().unwrap_or_else(|| run::directory("fleet"));
+            let out = arguments.out.clone().unwrap_or_else(|| directory("fleet"));
             begin(arguments, words, &out)
         }
     }
@@ -168,7 +170,7 @@ fn finish(mut measuring: Measuring<'_>, question: &Question, out: &Path) -> anyh
     writer.finish(&run)?;
     let fleet = run.fleet.clone().unwrap_or_default();
     stdout::print_folded(&report::fleet::text(&run, &fleet, question, &examined, stdout::line()))?;
-    let written = reports::write_html(out, None)?;
+    let written = write_html(out, None)?;
     let path: PathBuf = written.file.unwrap_or_default();
     stdout::print(&format!("{}\n", path.display()))?;
     Ok(ExitCode::from(match report::fleet::outcome(&fleet, &examined) {

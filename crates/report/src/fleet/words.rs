@@ -58,7 +58,8 @@ impl<'a> Words<'a> {
     pub(crate) fn culprit(&self, culprit: &Culprit) -> String {
         let row = self.row(culprit.quantity);
         let slow = |way| culprit.evidence(way).filter(|_| culprit.is_slow(way));
-        let (send, receive) = (slow(Way::Send), slow(Way::Receive));
+        let send = slow(Way::Send);
+        let receive = slow(Way::Receive);
         let than = match culprit.against {
             Against::Others => "the others",
             Against::Floor => "the expectation",

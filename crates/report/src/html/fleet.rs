@@ -149,7 +149,13 @@ fn seen(words: &Words<'_>, examined: &Examined) -> Markup {
 /// The quantiles over pairs.
 fn over_pairs(examined: &Examined) -> Markup {
     let head = html! {
-        thead { tr { th scope="col" { "Quantity" } @for (name, _) in SHARES { th scope="col" { (name) } } th scope="col" { "pairs" } } }
+        thead {
+            tr {
+                th scope="col" { "Quantity" }
+                @for (name, _) in SHARES { th scope="col" { (name) } }
+                th scope="col" { "count" }
+            }
+        }
     };
     let bodies = html! {
         tbody {

@@ -10,7 +10,7 @@ use measure::random::Random;
 use verdict::compare::{Answer, Cell, Design, Question, Verdict, compare};
 
 use crate::noise::RESIDUALS;
-use crate::{Row, Settings};
+use crate::{Answer as Outcome, Row, Settings};
 
 /// The margin of all comparisons: the program's default.
 const MARGIN: f64 = 0.05;
@@ -88,7 +88,7 @@ fn trials(settings: &Settings, points: usize) -> u64 {
 struct Kind {
     name: &'static str,
     bar: f64,
-    trial: fn(Plan, u64) -> Result<(), String>,
+    trial: fn(Plan, u64) -> Outcome,
 }
 
 const KINDS: [Kind; 3] = [
@@ -114,36 +114,38 @@ fn row(plan: Plan, kind: Kind, trials: u64) -> Row {
     }
 }
 
-fn no_difference(plan: Plan, seed: u64) -> Result<(), String> {
+fn no_difference(plan: Plan, seed: u64) -> Outcome {
     let answers = plan.answers(&plan.questions(seed));
     match answers.iter().find(|answer| matches!(answer.verdict, Verdict::Worse | Verdict::Better)) {
-        Some(answer) => Err(format!("{answer:?}")),
-        None => Ok(()),
+        Some(answer) => Outcome::Wrong(format!("{answer:?}")),
+        None => Outcome::Right,
     }
 }
 
 /// Adds twice the difference that this very run states as detectable, to one point.
-fn twice_the_stated(plan: Plan, seed: u64) -> Result<(), String> {
+fn twice_the_stated(plan: Plan, seed: u64) -> Outcome {
     let mut questions = plan.questions(seed);
     let at = (seed % plan.points as u64) as usize;
     // A comparison that states nothing promises nothing.
-    let Some(stated) = plan.answers(&questions)[at].detectable() else { return Ok(()) };
+    let Some(stated) = plan.answers(&questions)[at].detectable() else {
+        return Outcome::NotPromised;
+    };
     shift(&mut questions[at], -2.0 * stated);
     let found = plan.answers(&questions).swap_remove(at);
     match found.interval {
-        Some([_, high]) if high < 0.0 => Ok(()),
-        _ => Err(format!("twice {stated:.4} added: {found:?}")),
+        Some([_, high]) if high < 0.0 => Outcome::Right,
+        _ => Outcome::Wrong(format!("twice {stated:.4} added: {found:?}")),
     }
 }
 
-fn beyond_the_margin(plan: Plan, seed: u64) -> Result<(), String> {
+fn beyond_the_margin(plan: Plan, seed: u64) -> Outcome {
     let mut questions = plan.questions(seed);
     let at = (seed % plan.points as u64) as usize;
     shift(&mut questions[at], -BEYOND_MARGIN.ln_1p());
     let found = plan.answers(&questions).swap_remove(at);
     match found.verdict {
-        Verdict::Same => Err(format!("{found:?}")),
-        _ => Ok(()),
+        Verdict::Same => Outcome::Wrong(format!("{found:?}")),
+        _ => Outcome::Right,
     }
 }
 

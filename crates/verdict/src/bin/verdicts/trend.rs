@@ -5,7 +5,7 @@ use verdict::regime;
 use verdict::trend::changes;
 
 use crate::noise::RESIDUALS;
-use crate::{Row, Settings};
+use crate::{Answer, Row, Settings};
 
 /// Runs of a series.
 const RUNS: usize = 100;
@@ -44,8 +44,8 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
         bar: Some(0.03),
         trials,
         trial: Box::new(move |seed| match found(noise, seed, 0.0).as_slice() {
-            [] => Ok(()),
-            places => Err(format!("changes at {places:?}")),
+            [] => Answer::Right,
+            places => Answer::Wrong(format!("changes at {places:?}")),
         }),
     });
     // Numbers to know, and no promise: what autocorrelation costs.
@@ -56,8 +56,8 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
         trial: Box::new(move |seed| {
             let places = found(noise, seed, -0.1);
             match places.iter().any(|at| at.abs_diff(AFTER) <= NEAR) {
-                true => Ok(()),
-                false => Err(format!("changes at {places:?}")),
+                true => Answer::Right,
+                false => Answer::Wrong(format!("changes at {places:?}")),
             }
         }),
     });
