@@ -154,8 +154,8 @@ impl Drop for Process {
     }
 }
 
-/// Slurm's srun(1). The agent behind it is a child of a daemon. srun's helper cancels its job or step
-/// once srun has died, and then ends.
+/// Slurm's srun(1). The agent behind it is a child of a daemon. Once srun has died, its helper
+/// cancels the job or step of the agent, and then ends.
 const SRUN: &str = "srun";
 /// Environment of agents, of which programs that start agents read their own variables. srun would
 /// hold an answer back until a line ends, and an answer has no lines.

@@ -108,12 +108,12 @@ fn nodes_that_miss_an_expectation_fail_their_health_check() {
         ("lat send --local -n 100 --expect no_loss", None),
         (&*never_met, Some("counters.packets_sent <= 1 is not met by lat-send, 8 B: 200")),
         (
-            "lat send --local -d it\\'s",
+            "lat send --local -d \"it's\"",
             Some("\"lat send --local -d it\"s\" failed: there is no device named \"it\"s\" here"),
         ),
         ("-t 1 bw send --local -D 60", Some("\"bw send --local -D 60\" took longer than 1 s")),
         ("", Some("Say what to measure")),
-        ("-t 31 bw send --local", Some("The time limit of 31 s exceeds NHC's timeout of 30 s.")),
+        ("-t 31 bw send --local", Some("The time limit of 31 s exceeds the timeout of NHC, 30 s.")),
     ] {
         let file = contrib("nhc/rdmascope.nhc");
         let lines = [format!("export RDMASCOPE={}", *PROGRAM), format!(". {}", file.display())];
