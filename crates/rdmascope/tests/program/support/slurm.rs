@@ -260,5 +260,5 @@ KillWait=2
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 ";
-/// A node: slurmd ends if the host has fewer CPUs, unless it takes them from the configuration.
+/// A node. All of them are this host, so that the same CPUs belong to each.
 const NODE: &str = "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=500 State=UNKNOWN\n";
