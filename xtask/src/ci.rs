@@ -178,13 +178,21 @@ fn install_deny() -> Result<()> {
     shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
 }
 
-/// The Python packages that tests compare with or read exports with, as pip and Python name them.
-const PYTHON_PACKAGES: [&str; 4] = ["numpy", "pandas", "duckdb", "junitparser"];
+/// The Python packages that tests compare with, read exports with or start rdmascope with: as pip
+/// and as Python name them.
+const PYTHON_PACKAGES: [(&str, &str); 6] = [
+    ("duckdb", "duckdb"),
+    ("junitparser", "junitparser"),
+    ("numpy", "numpy"),
+    ("pandas", "pandas"),
+    ("pyyaml", "yaml"),
+    ("reframe-hpc", "reframe"),
+];
 
 /// Returns a Python with the packages of tests: the system's, or else one in a virtual environment
 /// in `target`.
 fn python() -> Result<String> {
-    let import = format!("import {}", PYTHON_PACKAGES.join(", "));
+    let import = format!("import {}", PYTHON_PACKAGES.map(|(_, name)| name).join(", "));
     if shell::works(&["python3", "-c", &import]) {
         return Ok("python3".to_owned());
     }
@@ -198,7 +206,8 @@ fn python() -> Result<String> {
             shell::run(&["apt-get", "install", "-y", "-qq", "python3-venv"])?;
             shell::run(&["python3", "-m", "venv", &place])?;
         }
-        shell::run(&[&[&python, "-m", "pip", "install", "--quiet"][..], &PYTHON_PACKAGES].concat())?;
+        let packages = PYTHON_PACKAGES.map(|(name, _)| name);
+        shell::run(&[&[&python, "-m", "pip", "install", "--quiet"][..], &packages].concat())?;
     }
     Ok(python)
 }

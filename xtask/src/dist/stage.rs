@@ -31,7 +31,9 @@ pub(super) fn stage(build: &Build, prefix: &Path, is_debian: bool) -> Result<()>
         write(&prefix.join(path), shell::output(&[&program, "completions", name])?.as_bytes())?;
     }
     let docs = prefix.join("share/doc/rdmascope");
-    for path in shell::output(&["git", "ls-files", "README.md", "ARCHITECTURE.md", "docs", "plans"])?.lines()
+    for path in
+        shell::output(&["git", "ls-files", "README.md", "ARCHITECTURE.md", "contrib", "docs", "plans"])?
+            .lines()
     {
         place(&build.checkout.join(path), &docs.join(path), 0o644)?;
     }

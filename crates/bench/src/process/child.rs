@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use measure::clock::Deadline;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group,
+    pidfd_open, waitid,
 };
 
 /// A child process. Dropping it kills and reaps the process.
@@ -22,6 +23,8 @@ use rustix::process::{
 pub(crate) struct Process {
     child: Child,
     reaped: bool,
+    /// Whether a helper of the process ends what the process has started on other hosts.
+    has_helper: bool,
     /// Readable once the process has ended, even if one of its children holds its streams open.
     death: Option<OwnedFd>,
 }
@@ -37,7 +40,8 @@ pub(crate) struct Streams {
 impl Process {
     /// Starts a program that dies with this process.
     pub(crate) fn start(words: &[String]) -> io::Result<(Self, Streams)> {
-        Self::spawn(words, &[], true)
+        let variables = AGENT_VARIABLES.map(|(name, value)| (name, value.to_owned()));
+        Self::spawn(words, &variables, true)
     }
 
     /// Starts a program that outlives this process, to clean up after it. Its environment is that
@@ -66,7 +70,8 @@ impl Process {
         }
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut process = Self { child, reaped: false, death: None };
+        let has_helper = words.iter().any(|word| word.rsplit('/').next() == Some(SRUN));
+        let mut process = Self { child, reaped: false, has_helper, death: None };
         // Absent before Linux 5.3, where the end of the output must do.
         process.death = process.raw_pid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let (Some(input), Some(output), Some(errors)) = streams else {
@@ -113,7 +118,7 @@ impl Process {
         }
     }
 
-    /// Kills the whole process group and reaps the process.
+    /// Kills the whole process group, or the process if it has a helper, and reaps the process.
     pub(crate) fn kill(&mut self) {
         if self.reaped {
             return;
@@ -121,7 +126,10 @@ impl Process {
         if let Some(pid) = self.raw_pid() {
             // The process is not reaped yet, so its ID and the ID of its group cannot belong to
             // another process. The only possible failure is ESRCH, which means that it is gone.
-            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = match self.has_helper {
+                true => kill_process(pid, Signal::KILL),
+                false => kill_process_group(pid, Signal::KILL),
+            };
         }
         let deadline = Deadline::after(REAP_TIMEOUT);
         while matches!(self.child.try_wait(), Ok(None)) && !deadline.is_over() {
@@ -145,6 +153,13 @@ impl Drop for Process {
         self.kill();
     }
 }
+
+/// Slurm's srun(1). The agent behind it is a child of a daemon. Once srun has died, its helper
+/// cancels the job or step of the agent, and then ends.
+const SRUN: &str = "srun";
+/// Environment of agents, of which programs that start agents read their own variables. srun would
+/// hold an answer back until a line ends, and an answer has no lines.
+const AGENT_VARIABLES: [(&str, &str); 1] = [("SLURM_UNBUFFEREDIO", "1")];
 
 /// Returns how a child ended, if it has, without reaping it.
 pub(super) fn status(child: Pid) -> Option<WaitIdStatus> {

@@ -9,6 +9,7 @@ mod applications;
 mod bad_input;
 mod compare;
 mod connection_kill;
+mod contrib;
 mod docs;
 mod doctor;
 mod environment;

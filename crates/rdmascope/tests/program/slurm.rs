@@ -1,5 +1,5 @@
-//! Ranks that Slurm starts, with a Slurm that the test starts: what is measured, which libraries do
-//! not fit, and what is left of a job after its coordinator or launcher was killed.
+//! Ranks and agents that Slurm starts, with a Slurm that the test starts: what is measured, which
+//! libraries do not fit, and what is left of a job after its coordinator or launcher was killed.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -195,4 +195,70 @@ fn a_job_of_the_user_outlives_the_launch_in_it() {
     assert!(left.is_empty(), "the step is not: {left:?}");
     of_slurm(&["scancel", job]);
     assert_nothing_left(&scratch, &cluster);
+}
+
+/// The names of the measured members of a fleet; asserts that no other member was left out.
+#[track_caller]
+fn members(scratch: &Scratch, ended: &Ended) -> Vec<String> {
+    let (run, points) = scratch.record("fleet");
+    assert!(!points.is_empty() && all_measured(&points), "{ended:?}");
+    let fleet = run.fleet.unwrap();
+    assert!(fleet.left.is_empty() && fleet.examined.is_some(), "{ended:?}");
+    fleet.members.into_iter().map(|member| member.name).collect()
+}
+
+/// Two passes fewer than usual, and little to measure: agents start through a real Slurm all the
+/// same.
+const FLEET: &str = "tcp --passes 1 -n 50 -D 20ms --out fleet";
+
+/// Inside an allocation, nothing but what is measured is typed: the nodes and the way into them are
+/// Slurm's. The same as a job of a batch, which runs on its first node.
+#[test]
+fn a_fleet_in_an_allocation_has_the_nodes_of_the_job() {
+    let scratch = Scratch::alone();
+    let Some(cluster) = Cluster::with_nodes(4) else { return };
+    let (name, value) = cluster.variable();
+    scratch.write("job.sh", format!("#!/bin/sh\nexec {} fleet {FLEET}\n", *PROGRAM));
+    for (way, expected) in [
+        (&format!("salloc --quiet -N 3 \"$0\" fleet {FLEET}"), "n1 n2 n3"),
+        (&"sbatch --quiet --wait -w n2,n4 -o job.out job.sh".to_owned(), "n2 n4"),
+    ] {
+        let mut shell = scratch.shell(way);
+        shell.env(name, &value);
+        let ended = finish(shell);
+        // Too few members for a verdict.
+        assert_eq!(ended.status, Some(1), "{way}: {ended:?}");
+        assert_eq!(members(&scratch, &ended).join(" "), expected, "{way}: {ended:?}");
+        assert_nothing_left(&scratch, &cluster);
+        fs::remove_dir_all(scratch.at("fleet")).unwrap();
+    }
+}
+
+/// From outside of a job, each agent is a job of its own.
+#[test]
+fn a_fleet_reaches_nodes_with_srun_from_outside() {
+    let scratch = Scratch::alone();
+    let Some(cluster) = Cluster::with_nodes(3) else { return };
+    let via = "srun --quiet --nodes=1 --ntasks=1 --nodelist={host}";
+    let words = ["fleet", "--hosts", "n[1-3]", "--via", via];
+    let ended =
+        finish(program(&scratch, &cluster, &[&words[..], &FLEET.split(' ').collect::<Vec<_>>()].concat()));
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_eq!(members(&scratch, &ended), ["n1", "n2", "n3"]);
+    assert_nothing_left(&scratch, &cluster);
+    // Whatever ends the coordinator, the jobs of its agents end as well.
+    for signal_of_end in [Signal::INT, Signal::TERM, Signal::KILL] {
+        fs::remove_dir_all(scratch.at("fleet")).unwrap();
+        let long = ["tcp", "-n", "50", "-D", "10s", "--out", "fleet"];
+        let mut child = program(&scratch, &cluster, &[&words[..], &long].concat()).spawn().unwrap();
+        let start = Instant::now();
+        while fs::read_to_string(scratch.at("fleet/points.jsonl")).unwrap_or_default().is_empty() {
+            assert!(start.elapsed() < DEADLINE, "nothing is measured");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(cluster.jobs().lines().count(), 3, "each agent has a job");
+        signal(child.id().cast_signed(), signal_of_end);
+        wait(&mut child);
+        assert_nothing_left(&scratch, &cluster);
+    }
 }

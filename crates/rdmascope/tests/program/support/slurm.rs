@@ -1,4 +1,4 @@
-//! A Slurm with one node on this host, with all of its files in one directory.
+//! A Slurm whose nodes are all this host, with all of its files in one directory.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,6 +12,8 @@ use super::{is_installed, skip};
 /// The daemons of Slurm, which end with the value.
 pub(crate) struct Cluster {
     dir: tempfile::TempDir,
+    /// Number of nodes, which are `n1` and so on.
+    nodes: usize,
     daemons: Vec<Child>,
 }
 
@@ -24,13 +26,18 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Cluster {
-    /// Starts Slurm; none if that is not possible, which is reported.
+    /// Starts Slurm with one node; none if that is not possible, which is reported.
     pub(crate) fn new() -> Option<Self> {
+        Self::with_nodes(1)
+    }
+
+    /// The same with several nodes: each has its own slurmd and its own name.
+    pub(crate) fn with_nodes(nodes: usize) -> Option<Self> {
         let missing = PROGRAMS.iter().find(|program| !is_found(program));
         let why = match missing {
             Some(program) => format!("there is no {program}"),
             None if !rustix::process::geteuid().is_root() => "slurmd runs as root".to_owned(),
-            None => match Self::start() {
+            None => match Self::start(nodes) {
                 Ok(cluster) => return Some(cluster),
                 Err(why) => why,
             },
@@ -62,9 +69,9 @@ impl Cluster {
         }
     }
 
-    fn start() -> Result<Self, String> {
+    fn start(nodes: usize) -> Result<Self, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let mut cluster = Self { dir, daemons: Vec::new() };
+        let mut cluster = Self { dir, nodes, daemons: Vec::new() };
         let path = cluster.dir.path().to_owned();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         cluster.write_files(&host).map_err(|error| error.to_string())?;
@@ -78,7 +85,9 @@ impl Cluster {
         cluster.daemon(&["munged", "--force", "--foreground", &key, &socket, &pid, &log, &seed])?;
         let configuration = at("slurm.conf");
         cluster.daemon(&["slurmctld", "-D", "-f", &configuration])?;
-        cluster.daemon(&["slurmd", "-D", "-f", &configuration, "-N", "n1"])?;
+        for node in 1..=nodes {
+            cluster.daemon(&["slurmd", "-D", "-f", &configuration, "-N", &format!("n{node}")])?;
+        }
         cluster.is_idle_in_time()?;
         let known = cluster.output(&["srun", "--mpi=list"]).unwrap_or_default();
         let lacks = PLUGINS.iter().find(|name| !is_plugin(name));
@@ -101,18 +110,22 @@ impl Cluster {
         // slurmd looks for cgroups, although no plugin uses them. Without this line it ends on
         // hosts without cgroups, and on hosts with versions 1 and 2.
         fs::write(path.join("cgroup.conf"), "CgroupPlugin=cgroup/v1\n")?;
-        let ports = free_ports()?;
-        let text = CONFIGURATION
+        let ports = free_ports(1 + self.nodes)?;
+        let mut text = CONFIGURATION
             .replace("{dir}", &path.display().to_string())
             .replace("{host}", host)
-            .replace("{controller}", &ports[0].to_string())
-            .replace("{node}", &ports[1].to_string());
+            .replace("{controller}", &ports[0].to_string());
+        for (node, port) in (1..).zip(&ports[1..]) {
+            let line = NODE.replace("{node}", &format!("n{node}")).replace("{host}", host);
+            text += &line.replace("{port}", &port.to_string());
+        }
         fs::write(path.join("slurm.conf"), text)
     }
 
     /// Starts a daemon that stays a child of this process and ends with the thread that started it.
     fn daemon(&mut self, words: &[&str]) -> Result<(), String> {
-        let log = fs::File::create(self.dir.path().join("log").join(format!("{}.out", words[0])));
+        let log = format!("{}-{}.out", words[0], self.daemons.len());
+        let log = fs::File::create(self.dir.path().join("log").join(log));
         let log = log.map_err(|error| error.to_string())?;
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).args(words).current_dir(self.dir.path());
@@ -130,7 +143,8 @@ impl Cluster {
 
     fn is_idle_in_time(&mut self) -> Result<(), String> {
         let start = Instant::now();
-        while self.output(&["sinfo", "--noheader", "--states=idle", "--format=%D"]).as_deref() != Ok("1") {
+        let idle = ["sinfo", "--noheader", "--states=idle", "--format=%D"];
+        while self.output(&idle) != Ok(self.nodes.to_string()) {
             let has_ended = self.daemons.iter_mut().any(|daemon| !matches!(daemon.try_wait(), Ok(None)));
             if has_ended || start.elapsed() > DEADLINE {
                 return Err(format!("its daemons do not start: {}", self.last_words()));
@@ -166,7 +180,7 @@ impl Cluster {
 impl Drop for Cluster {
     /// Ends jobs first: their steps are no children of the daemons.
     fn drop(&mut self) {
-        if self.daemons.len() == 3 && !self.jobs().is_empty() {
+        if self.daemons.len() == 2 + self.nodes && !self.jobs().is_empty() {
             let _ = self.output(&["scancel", "--signal=KILL", "--full", "--user=root"]);
             let _ = self.output(&["scancel", "--user=root"]);
             self.jobs_after(DEADLINE);
@@ -194,8 +208,8 @@ fn is_stepped_in(dir: &Path) -> bool {
 }
 
 /// Returns ports that are free now. Other tests may have other clusters.
-fn free_ports() -> std::io::Result<Vec<u16>> {
-    let listeners = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0"));
+fn free_ports(count: usize) -> std::io::Result<Vec<u16>> {
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
     listeners.into_iter().map(|listener| Ok(listener?.local_addr()?.port())).collect()
 }
 
@@ -228,9 +242,9 @@ CredType=cred/munge
 SlurmctldPidFile={dir}/slurmctld.pid
 SlurmctldLogFile={dir}/log/slurmctld.log
 StateSaveLocation={dir}/state
-SlurmdPidFile={dir}/slurmd.pid
-SlurmdLogFile={dir}/log/slurmd.log
-SlurmdSpoolDir={dir}/spool
+SlurmdPidFile={dir}/slurmd-%n.pid
+SlurmdLogFile={dir}/log/slurmd-%n.log
+SlurmdSpoolDir={dir}/spool/%n
 TmpFS={dir}/tmp
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -244,6 +258,7 @@ ReturnToService=2
 SchedulerType=sched/builtin
 KillWait=2
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={node} CPUs=2 RealMemory=500 State=UNKNOWN
-PartitionName=all Nodes=n1 Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 ";
+/// A node. All of them are this host, so that the same CPUs belong to each.
+const NODE: &str = "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=500 State=UNKNOWN\n";
