@@ -16,6 +16,9 @@ use super::files::sha256;
 use super::{stage, tarball};
 use crate::shell;
 
+/// Debian packages whose programs and libraries are in the image, each with one of its files.
+pub(super) const PACKAGES: [(&str, &str); 2] =
+    [("ibverbs-utils", "/usr/bin/ibv_devinfo"), ("librdmacm1", "/usr/share/doc/librdmacm1/copyright")];
 /// Programs of other packages in the image, so that there is something for `exec`.
 const PROGRAMS: [&str; 1] = ["/usr/bin/ibv_devinfo"];
 /// Libraries that the program opens by name.

@@ -17,6 +17,7 @@ use anyhow::{Context, Result, ensure};
 
 use self::build::{Build, Target};
 use self::files::{empty, sha256};
+use crate::packages::install;
 use crate::shell;
 
 const USAGE: &str = "\
@@ -31,10 +32,22 @@ an OCI image, the list of what is inside (CycloneDX) and the checksums of all.
 
 /// What is made, and in which order.
 const PACKAGES: [Package; 4] = [
-    Package { name: "deb", target: Target::Native, make: deb::make, check: Some(check::deb) },
-    Package { name: "tarball", target: Target::OldGlibc, make: tarball::make, check: Some(check::tarball) },
-    Package { name: "image", target: Target::Native, make: image::make, check: Some(check::image) },
-    Package { name: "sbom", target: Target::Native, make: sbom::make, check: None },
+    Package { name: "deb", target: Target::Native, needs: &[], make: deb::make, check: Some(check::deb) },
+    Package {
+        name: "tarball",
+        target: Target::OldGlibc,
+        needs: &[],
+        make: tarball::make,
+        check: Some(check::tarball),
+    },
+    Package {
+        name: "image",
+        target: Target::Native,
+        needs: &image::PACKAGES,
+        make: image::make,
+        check: Some(check::image),
+    },
+    Package { name: "sbom", target: Target::Native, needs: &[], make: sbom::make, check: None },
 ];
 
 /// A kind of package.
@@ -42,6 +55,8 @@ struct Package {
     name: &'static str,
     /// Which build it is made of.
     target: Target,
+    /// Debian packages whose files it has, each with one of its files.
+    needs: &'static [(&'static str, &'static str)],
     /// Makes it in a directory and returns its path.
     make: fn(&Build, &Path) -> Result<PathBuf>,
     /// Installs and runs it in a clean root.
@@ -82,6 +97,9 @@ pub(crate) fn deb_checked() -> Result<()> {
 fn run(asked: Asked) -> Result<()> {
     let packages: Vec<_> =
         PACKAGES.iter().filter(|package| !asked.is_deb_alone || package.name == "deb").collect();
+    // Before anything is built, which takes minutes.
+    let needs: Vec<_> = packages.iter().flat_map(|package| package.needs).copied().collect();
+    install(&needs)?;
     let dist = shell::root().join("target/dist");
     let made = make_all(&packages, &shell::root(), &dist)?;
     if asked.is_twice {
