@@ -1,6 +1,6 @@
 //! `rdmascope fleet`: measures pairs of many hosts, and says which host, pair or group is slow.
 //!
-//! The examination is a deterministic function of what was measured ([`verdict::fleet::examine`]).
+//! The examination is a deterministic function of what was measured ([`verdict::fleet::examine()`]).
 //! A fleet that was killed therefore goes on by examining its record again, and measures what the
 //! record lacks.
 

@@ -1,7 +1,7 @@
 //! The examination of a fleet, from its record: which pairs were measured, who is slow, and how
 //! sure that is.
 //!
-//! The procedure ([`verdict::fleet::examine`]) is a deterministic function of what was measured.
+//! The procedure ([`verdict::fleet::examine()`]) is a deterministic function of what was measured.
 //! While a fleet is measured, the program runs it over a [`Replay`] of the record, and measures
 //! what the record lacks.
 

@@ -5,7 +5,7 @@
 //!                                                                      └─► load: congestion
 //! ```
 //!
-//! [`examine`] asks a [`Probe`] for measurements: the program, or the simulation that proves the
+//! [`examine()`] asks a [`Probe`] for measurements: the program, or the simulation that proves the
 //! rates (`src/bin/verdicts`). Both run the same function. It has two stages:
 //!
 //! 1. *Screening*: the passes over a [`Schedule`]. Each round's median is taken out, the middle of
