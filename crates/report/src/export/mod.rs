@@ -1,6 +1,6 @@
 //! The numbers of runs for other programs: tidy tables, metrics and test results.
 //!
-//! [`rows`] makes the one table that all formats are made of: a row for each point and quantity.
+//! `rows` makes the one table that all formats are made of: a row for each point and quantity.
 //! [`schema`] describes its columns and those of the table of samples. Each format is a module that
 //! writes these rows; it knows no quantity by its name.
 
