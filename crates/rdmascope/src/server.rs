@@ -44,7 +44,7 @@ impl Waiting {
             words.push(name.to_owned());
         }
         // Only benchmarks have a server.
-        if !has(command, "listen") {
+        if !(has(command, "local") && has(command, "listen")) {
             return None;
         }
         let ends = ServerArgs::from_arg_matches(matches).ok()?;
