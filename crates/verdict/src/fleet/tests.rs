@@ -169,6 +169,8 @@ fn a_host_that_dies_loses_its_own_pairs_alone() {
             (!is_dead).then_some(value)
         });
         assert_eq!(named(&examined), [(0, Place::Host(8), false, true)].into(), "dead from round {rounds}");
+        // One pair of each later round, and those of a confirmation with it.
+        assert!(examined.measurements.missing >= 33 - rounds, "{:?}", examined.measurements);
         let unknown = examined.undecided.iter().filter(|undecided| undecided.place == Some(Place::Host(5)));
         // With less than half of its cells it cannot be judged, in either quantity.
         assert_eq!(unknown.count(), if rounds < 6 { 2 } else { 0 }, "dead from round {rounds}");
