@@ -335,3 +335,24 @@ fn ten_thousand_hosts_are_judged_from_random_rounds() {
     assert_eq!(examined.measurements.screening, 16 * 5_000);
     assert_eq!(examined.quantities[0].thresholds.expect("thresholds").cells, 16);
 }
+
+#[test]
+fn too_many_suspect_pairs_raise_the_printed_deficit() {
+    // A tenth of all pairs of 64 hosts is slow in the rounds: 403 pairs of one way, of which 256
+    // are looked at again.
+    let mut slow = Random(3);
+    let slow: Vec<f64> =
+        (0..64 * 64).map(|_| if slow.fraction() < 0.1 { slow.between(0.06, 0.4) } else { 0.0 }).collect();
+    let mut options = options("all-pairs");
+    options.quantities.pop();
+    let examined = run(&Hosts::new(64), &options, |asked| {
+        let is_screening = matches!(asked.round.purpose, Purpose::Screening { .. });
+        Some(if is_screening { -slow[asked.from * 64 + asked.to] } else { 0.0 })
+    });
+    let left = examined.cleared.iter().filter(|cleared| cleared.why == Why::TooMany);
+    let worst = left.clone().map(|cleared| cleared.screened).fold(0.0, f64::min);
+    assert!(left.count() > 50 && worst < -0.06, "{worst}");
+    let thresholds = examined.quantities[0].thresholds.expect("thresholds");
+    assert!((thresholds.pair + worst / 0.75).abs() < 1e-12, "{thresholds:?} {worst}");
+    assert_eq!(examined.culprits, []);
+}
