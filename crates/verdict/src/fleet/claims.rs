@@ -10,7 +10,7 @@ use super::model::Model;
 use super::robust::median;
 
 /// Suspects are what lies beyond this share of a threshold: the confirmation decides.
-const SUSPECT: f64 = 0.75;
+pub(super) const SUSPECT: f64 = 0.75;
 /// A group is suspect if this share of its members is, and the paths between two groups if this
 /// share of their cells is.
 const SHARE_OF_GROUP: f64 = 0.7;

@@ -28,7 +28,8 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     let screening = Screening::run(hosts, options, probe, &mut counts)?;
     counts.passes = screening.passes;
     let models = 0..options.quantities.len();
-    let models: Vec<Model> = models.map(|index| Model::of(index, hosts.count, options, &screening)).collect();
+    let mut models: Vec<Model> =
+        models.map(|index| Model::of(index, hosts.count, options, &screening)).collect();
     let mut undecided = Vec::new();
     let mut claims = Vec::new();
     for model in &models {
@@ -43,7 +44,14 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
         undecided.extend(broken.into_iter().map(place));
     }
     let mut too_many = Vec::new();
-    let claims = limited(claims, PAIRS_PER_HOST * hosts.count, &mut too_many);
+    let claims = limited(claims, PAIRS_PER_HOST * hosts.count, &mut models, &mut too_many);
+    undecided.extend(too_many.iter().filter(|claim| claim.against == Against::Floor).map(|claim| {
+        Undecided {
+            quantity: Some(claim.quantity),
+            place: Some(claim.place),
+            reason: Reason::TooManySuspects,
+        }
+    }));
     let case = Case { hosts, models: &models };
     let mut outcome = case.settle(claims, probe, &mut counts)?;
     outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
@@ -87,12 +95,22 @@ fn unjudged(model: &Model) -> Vec<Undecided> {
     }
 }
 
-/// All claims, but only the worst pairs.
-fn limited(claims: Vec<Claim>, most: usize, too_many: &mut Vec<Claim>) -> Vec<Claim> {
+/// All claims, but only the worst pairs. A pair that is left out was not measured again, so only
+/// deficits larger than its own could have been seen: the threshold of pairs becomes the one for
+/// which it would not have been suspect.
+fn limited(claims: Vec<Claim>, most: usize, models: &mut [Model], too_many: &mut Vec<Claim>) -> Vec<Claim> {
     let is_pair = |claim: &Claim| matches!(claim.place, Place::Pair { .. });
     let (mut pairs, mut others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(is_pair);
     pairs.sort_by(|a, b| b.severity().total_cmp(&a.severity()));
     too_many.extend(pairs.split_off(most.min(pairs.len())));
+    for left in too_many.iter().filter(|claim| claim.against == Against::Others) {
+        if let Ok(scales) = &mut models[left.quantity].scales {
+            scales.raise_pair(-left.screened / claims::SUSPECT);
+        }
+    }
+    for kept in pairs.iter_mut().filter(|claim| claim.against == Against::Others) {
+        kept.bound = models[kept.quantity].pair_bound().unwrap_or(kept.bound);
+    }
     others.extend(pairs);
     others
 }

@@ -244,7 +244,8 @@ pub enum Why {
     Isolation(f64),
     /// A culprit that it belongs to explains it.
     Explained(Place),
-    /// More pairs were suspect than are looked at again.
+    /// More pairs were suspect than are looked at again. The threshold of pairs was raised
+    /// accordingly.
     TooMany,
     /// It could not be measured in isolation.
     NotMeasured,
@@ -300,6 +301,8 @@ pub enum Reason {
     HalfOfItsPairs,
     /// Four hosts are too few to separate two culprits.
     TwoOfFour,
+    /// More pairs were below the expectation than are measured again.
+    TooManySuspects,
     /// A suspect had less than two good partners, or did not answer in isolation.
     NotConfirmable,
 }

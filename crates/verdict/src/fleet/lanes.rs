@@ -2,6 +2,7 @@
 
 use super::examined::Measurements;
 use super::probe::{Measured, Probe, Purpose, Round};
+use super::screening::is_missing;
 
 /// Measurements of one pair after the other.
 pub(super) type Steps = Vec<[usize; 2]>;
@@ -36,11 +37,6 @@ pub(super) fn run<P: Probe>(
             _ => counts.confirmation += chosen.len(),
         }
     }
-}
-
-/// Whether a measurement gave nothing.
-pub(super) fn is_missing(measured: &Measured) -> bool {
-    measured.iter().all(|reading| reading.there.is_none() && reading.back.is_none())
 }
 
 /// The first series whose next pairs are disjoint.

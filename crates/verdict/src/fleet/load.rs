@@ -107,6 +107,9 @@ fn both<'a>(model: &'a Model, [a, b]: [usize; 2], measured: &'a Measured) -> imp
 
 /// The rounds that a place's cells come from, at most some of them.
 fn rounds_of(hosts: &Hosts, model: &Model, place: Place) -> BTreeSet<u32> {
+    if let Place::Pair { a, b } = place {
+        return [(a, b), (b, a)].into_iter().filter_map(|(from, to)| model.round(from, to)).collect();
+    }
     let cells = model.table.fitted.iter().zip(&model.table.rounds);
     let own = cells.filter(|(cell, _)| is_of(hosts, place, cell.from as usize, cell.to as usize).is_some());
     let rounds: BTreeSet<u32> = own.map(|(_, &round)| round).collect();

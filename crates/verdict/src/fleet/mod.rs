@@ -34,6 +34,9 @@
 //!   but it must have been slow by half of that in the screening too.
 //! - A group needs 70 % of its members slow in isolation. By their median, one slow host of two
 //!   made a group.
+//! - Where more pairs are suspect than are looked at again (four for each host), the threshold of
+//!   pairs rises until the others are no suspects. Without that, hundreds of hosts that flip hid
+//!   slow pairs that the printed deficit promised to find.
 //! - In a second look, a host's own slowness excuses its pair by no more than the tolerance.
 //! - A healthy host can truly be slower than the others by the least deficit. It is named then:
 //!   no statistics can tell it from a culprit, only `least` and `tolerance`.

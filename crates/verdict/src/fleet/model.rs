@@ -111,9 +111,17 @@ impl Model {
 
     /// The residual of a cell; `None` if it was not measured.
     pub(super) fn residual(&self, from: usize, to: usize) -> Option<f64> {
+        self.cell(from, to).map(|index| self.fit.residuals[index])
+    }
+
+    /// The first round of a cell; `None` if it was not measured.
+    pub(super) fn round(&self, from: usize, to: usize) -> Option<u32> {
+        self.cell(from, to).map(|index| self.table.rounds[index])
+    }
+
+    fn cell(&self, from: usize, to: usize) -> Option<usize> {
         let key = (from as u32, to as u32);
-        let found = self.table.fitted.binary_search_by_key(&key, |cell| (cell.from, cell.to));
-        found.ok().map(|index| self.fit.residuals[index])
+        self.table.fitted.binary_search_by_key(&key, |cell| (cell.from, cell.to)).ok()
     }
 
     /// How far a host is from the others: the larger of its effects, in units of the threshold.

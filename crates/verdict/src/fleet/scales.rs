@@ -34,6 +34,8 @@ pub(super) struct Scales {
     spread: f64,
     /// The median number of cells of a host in one direction.
     pub(super) cells: usize,
+    /// The least threshold of a pair: 0 unless suspects were left out.
+    least_pair: f64,
 }
 
 /// What is known of a quantity besides its fit.
@@ -82,6 +84,7 @@ impl Scales {
             cell,
             spread: spread * (1.0 + 1.5 / (hosts as f64).sqrt()),
             cells,
+            least_pair: 0.0,
         };
         if scales.host(cells) > TOO_NOISY { Err(Reason::TooNoisy) } else { Ok(scales) }
     }
@@ -95,7 +98,12 @@ impl Scales {
     pub(super) fn pair(&self) -> f64 {
         let others = (self.cells - 1) as f64;
         let factor = (1.0 + 2.0 * MEDIAN_SQUARED / others + MEDIAN_SQUARED / others.powi(2)).sqrt();
-        self.level.least.max(self.pair_z * self.cell * factor)
+        self.level.least.max(self.pair_z * self.cell * factor).max(self.least_pair)
+    }
+
+    /// Raises the threshold of a pair to this one.
+    pub(super) fn raise_pair(&mut self, threshold: f64) {
+        self.least_pair = self.least_pair.max(threshold);
     }
 
     /// What a report prints.

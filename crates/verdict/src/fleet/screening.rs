@@ -13,7 +13,7 @@ const CELLS_OF_ROUND: usize = 8;
 
 /// All values of the screening.
 pub(super) struct Screening {
-    /// The values of each quantity.
+    /// The values of each quantity, in the order in which they were measured.
     values: Vec<Vec<Value>>,
     /// Complete passes.
     pub(super) passes: usize,
@@ -26,6 +26,9 @@ struct Value {
     to: u32,
     pass: u32,
     round: u32,
+    /// As measured.
+    raw: f64,
+    /// Without what the baseline and the round explain.
     value: f64,
 }
 
@@ -62,6 +65,7 @@ impl Screening {
                 counts.rounds += 1;
                 counts.screening += asked.pairs.len();
                 for (pair, measured) in asked.pairs.iter().zip(&measured) {
+                    counts.missing += usize::from(is_missing(measured));
                     screening.add(&options.quantities, *pair, measured, [pass as u32, round as u32]);
                 }
             }
@@ -80,7 +84,7 @@ impl Screening {
         for ((values, quantity), reading) in self.values.iter_mut().zip(quantities).zip(measured) {
             let mut push = |from: usize, to: usize| {
                 let value = directed(*reading, quantity.directed, from == b);
-                let place = |value| Value { from: from as u32, to: to as u32, pass, round, value };
+                let place = |raw| Value { from: from as u32, to: to as u32, pass, round, raw, value: raw };
                 values.extend(value.map(place));
             };
             push(a, b);
@@ -96,37 +100,36 @@ impl Screening {
         baseline: Option<&Baseline>,
         expected: impl Fn(u32, u32) -> f64,
     ) -> Table {
-        let mut raw = self.values[index].clone();
-        let mut centred = raw.clone();
+        let mut values = self.values[index].clone();
         if let Some(baseline) = baseline {
-            centred.retain_mut(|value| {
+            values.retain_mut(|value| {
                 let was = baseline.value(value.from as usize, value.to as usize);
                 value.value -= was.unwrap_or(0.0);
                 was.is_some()
             });
         }
-        centre_rounds(&mut centred, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND }, expected);
-        let order = |value: &Value| (value.from, value.to, value.pass, value.round);
-        raw.sort_by_key(order);
-        centred.sort_by_key(order);
+        centre_rounds(&mut values, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND }, expected);
+        // A stable sort: the values of a cell stay in the order of their passes.
+        values.sort_by_key(|value| u64::from(value.from) << 32 | u64::from(value.to));
         let is_better_of_two = self.passes == 2;
         let mut table = Table::default();
-        for values in centred.chunk_by(is_of_one_cell) {
-            let value = chosen(values, is_better_of_two);
-            table.fitted.push(Cell { from: values[0].from, to: values[0].to, value });
-            table.rounds.push(values[0].round);
-            for (index, value) in values.iter().enumerate() {
-                table.differences.extend(values[..index].iter().map(|earlier| value.value - earlier.value));
+        for cell in values.chunk_by(|a, b| (a.from, a.to) == (b.from, b.to)) {
+            let Value { from, to, round, .. } = cell[0];
+            let value = chosen(cell.iter().map(|value| value.value), is_better_of_two);
+            table.fitted.push(Cell { from, to, value });
+            table.raw.push(chosen(cell.iter().map(|value| value.raw), is_better_of_two));
+            table.rounds.push(round);
+            for (index, value) in cell.iter().enumerate() {
+                table.differences.extend(cell[..index].iter().map(|earlier| value.value - earlier.value));
             }
         }
-        let has_value = |value: &Value| {
-            let key = (value.from, value.to);
-            baseline.is_none() || table.fitted.binary_search_by_key(&key, |cell| (cell.from, cell.to)).is_ok()
-        };
-        let cells = raw.chunk_by(is_of_one_cell).filter(|values| has_value(&values[0]));
-        table.raw = cells.map(|values| chosen(values, is_better_of_two)).collect();
         table
     }
+}
+
+/// Whether a measurement gave nothing.
+pub(super) fn is_missing(measured: &Measured) -> bool {
+    measured.iter().all(|reading| reading.there.is_none() && reading.back.is_none())
 }
 
 /// The value of a reading in one direction; `None` if it was not measured.
@@ -135,14 +138,9 @@ pub(super) fn directed(reading: Reading, is_directed: bool, is_back: bool) -> Op
     value.filter(|value| value.is_finite())
 }
 
-fn is_of_one_cell(a: &Value, b: &Value) -> bool {
-    (a.from, a.to) == (b.from, b.to)
-}
-
 /// The better of two passes, else the middle: with two passes, a slow outlier is likelier than a
 /// fast one.
-fn chosen(values: &[Value], is_better_of_two: bool) -> f64 {
-    let values = values.iter().map(|value| value.value);
+fn chosen(values: impl ExactSizeIterator<Item = f64>, is_better_of_two: bool) -> f64 {
     match is_better_of_two && values.len() == 2 {
         true => values.fold(f64::NEG_INFINITY, f64::max),
         false => median(values).unwrap_or(f64::NAN),
@@ -153,7 +151,7 @@ fn chosen(values: &[Value], is_better_of_two: bool) -> f64 {
 /// of a round have in common blames nobody.
 fn centre_rounds(values: &mut [Value], least: usize, expected: impl Fn(u32, u32) -> f64) {
     let distance = |value: &Value| value.value - expected(value.from, value.to);
-    values.sort_by_key(|value| (value.pass, value.round));
+    debug_assert!(values.is_sorted_by_key(|value| (value.pass, value.round)));
     let mut scratch = Vec::new();
     for pass in values.chunk_by_mut(|a, b| a.pass == b.pass) {
         let middle = median(pass.iter().map(distance)).unwrap_or(0.0);

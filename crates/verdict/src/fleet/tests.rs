@@ -169,6 +169,8 @@ fn a_host_that_dies_loses_its_own_pairs_alone() {
             (!is_dead).then_some(value)
         });
         assert_eq!(named(&examined), [(0, Place::Host(8), false, true)].into(), "dead from round {rounds}");
+        // One pair of each later round, and those of a confirmation with it.
+        assert!(examined.measurements.missing >= 33 - rounds, "{:?}", examined.measurements);
         let unknown = examined.undecided.iter().filter(|undecided| undecided.place == Some(Place::Host(5)));
         // With less than half of its cells it cannot be judged, in either quantity.
         assert_eq!(unknown.count(), if rounds < 6 { 2 } else { 0 }, "dead from round {rounds}");
@@ -332,4 +334,25 @@ fn ten_thousand_hosts_are_judged_from_random_rounds() {
     assert_eq!(named(&examined), [(0, Place::Host(4711), true, false)].into());
     assert_eq!(examined.measurements.screening, 16 * 5_000);
     assert_eq!(examined.quantities[0].thresholds.expect("thresholds").cells, 16);
+}
+
+#[test]
+fn too_many_suspect_pairs_raise_the_printed_deficit() {
+    // A tenth of all pairs of 64 hosts is slow in the rounds: 403 pairs of one way, of which 256
+    // are looked at again.
+    let mut slow = Random(3);
+    let slow: Vec<f64> =
+        (0..64 * 64).map(|_| if slow.fraction() < 0.1 { slow.between(0.06, 0.4) } else { 0.0 }).collect();
+    let mut options = options("all-pairs");
+    options.quantities.pop();
+    let examined = run(&Hosts::new(64), &options, |asked| {
+        let is_screening = matches!(asked.round.purpose, Purpose::Screening { .. });
+        Some(if is_screening { -slow[asked.from * 64 + asked.to] } else { 0.0 })
+    });
+    let left = examined.cleared.iter().filter(|cleared| cleared.why == Why::TooMany);
+    let worst = left.clone().map(|cleared| cleared.screened).fold(0.0, f64::min);
+    assert!(left.count() > 50 && worst < -0.06, "{worst}");
+    let thresholds = examined.quantities[0].thresholds.expect("thresholds");
+    assert!((thresholds.pair + worst / 0.75).abs() < 1e-12, "{thresholds:?} {worst}");
+    assert_eq!(examined.culprits, []);
 }

@@ -21,7 +21,7 @@ Pearson) and the bar. A row is `proven` if the whole interval is within the bar,
 if a bar is missed: if the whole interval is above it.
 
   --quick      fewer trials, in less than two minutes on one CPU (the default)
-  --full       enough trials to prove each bar, in about an hour and a half on two CPUs
+  --full       enough trials to prove each bar, in about 45 minutes on two CPUs
   --only WORD  only rows whose name contains WORD, such as `fleet`, `n=32`, `noise A` or `pair`
   --seed N     other random numbers (default 1)";
 
