@@ -28,8 +28,8 @@ pub struct Expectation {
     pub quantity: String,
     /// The bound that the number keeps, such as `<= 5 us`, `>= 90 % of link` or `<= 0.1 %`.
     pub bound: Bound,
-    /// Names of the experiments whose points are judged. Absent, all experiments with the quantity
-    /// are judged.
+    /// Names of the experiments whose points are judged. Without them, all experiments that have
+    /// the quantity are judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<String>,
     /// Only points whose axes have these values.

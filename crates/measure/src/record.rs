@@ -109,8 +109,8 @@ pub struct Run {
     /// (`launches`), in the order of their numbers; empty where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<Launch>,
-    /// The fleet that was examined; absent in other runs. The environments and overheads are then
-    /// those of its members, with their index as the rank.
+    /// The fleet that was examined; absent in other runs. The run then has an environment for each
+    /// member, whose rank is the index of the member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Fleet>,
     /// What limits all numbers of the run.

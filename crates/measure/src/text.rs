@@ -56,9 +56,14 @@ pub fn digits(values: impl Iterator<Item = f64>) -> usize {
     }
 }
 
+/// Prints a number of things: `1 member`, `2 members`.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints a number of points: `1 point`, `2 points`.
 pub fn points(count: u64) -> String {
-    if count == 1 { "1 point".to_owned() } else { format!("{count} points") }
+    counted(count, "point")
 }
 
 /// Prints a number of bytes: `4 B`, `32 KiB`, `8 MiB`.

@@ -13,7 +13,7 @@ use bench::point::{Pattern, sample_bytes};
 use clap::Args;
 use measure::figure::Unit;
 use measure::files;
-use measure::record::{LatencyKind, Point, Program, Run, SCHEMA_VERSION, Status, Timed};
+use measure::record::{LatencyKind, Point, Run, SCHEMA_VERSION, Status, Timed};
 use measure::stats;
 use measure::store::RunWriter;
 use measure::villas::{LogName, Logged, read};
@@ -52,7 +52,7 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     let now = sink::now();
     let mut run = Run {
         schema_version: SCHEMA_VERSION,
-        program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        program: sink::program(),
         command,
         started: now.clone(),
         ended: None,

@@ -37,12 +37,7 @@ pub(crate) fn resume(directory: &Path, now: &RunArguments) -> anyhow::Result<Exi
     let Some(plan) = &arguments.plan else {
         return Err(Usage(format!("the record in {shown} does not name its plan")).into());
     };
-    let own = env!("CARGO_PKG_VERSION");
-    if run.program.version != own {
-        let version = harmless(&run.program.version);
-        let text = format!("{shown} was measured by version {version}, and this is {own}: start a new run");
-        return Err(Usage(text).into());
-    }
+    of_this_version(run, directory)?;
     let loaded = Plan::load(plan).map_err(|error| {
         if Path::new(plan).exists() {
             return anyhow::Error::from(error);
@@ -77,6 +72,17 @@ pub(crate) fn resume(directory: &Path, now: &RunArguments) -> anyhow::Result<Exi
         return whole(job, directory);
     }
     execute(job)
+}
+
+/// Refuses a run that another version has measured.
+pub(crate) fn of_this_version(run: &Run, directory: &Path) -> Result<(), Usage> {
+    let own = sink::program().version;
+    if run.program.version == own {
+        return Ok(());
+    }
+    let version = harmless(&run.program.version);
+    let shown = directory.display();
+    Err(Usage(format!("{shown} was measured by version {version}, and this is {own}: start a new run")))
 }
 
 /// Whether an experiment with `within` wants repetitions that the record does not have.

@@ -117,7 +117,7 @@ impl Output {
         let resolved = &job.resolved;
         Run {
             schema_version: SCHEMA_VERSION,
-            program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+            program: program(),
             command: job.command.clone(),
             started: now(),
             ended: None,
@@ -482,6 +482,11 @@ fn without_distributions(mut point: Point) -> Point {
     point.ends.iter_mut().for_each(|end| end.histogram = None);
     point.kinds.iter_mut().for_each(|timed| timed.histogram = None);
     point
+}
+
+/// Returns this program, as records name it.
+pub(crate) fn program() -> Program {
+    Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 pub(crate) fn now() -> String {

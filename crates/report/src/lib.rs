@@ -31,6 +31,7 @@ mod conditions;
 mod costs;
 mod environments;
 mod error;
+mod escaped;
 pub mod expectations;
 pub mod export;
 pub mod figures;

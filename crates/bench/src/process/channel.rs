@@ -33,12 +33,20 @@ pub(super) struct Agent {
 impl Agent {
     /// Starts an agent by this command.
     pub(super) fn start(rank: u32, host: &str, words: &[String]) -> Result<Self, Error> {
-        let link = ChildLink::start(host, words).map_err(|cause| Error::Spawn {
+        Ok(Self::new(rank, Box::new(Self::child(rank, host, words)?)))
+    }
+
+    /// Starts an agent whose rank changes: errors name it by its host alone.
+    pub(super) fn start_unranked(place: u32, host: &str, words: &[String]) -> Result<Self, Error> {
+        Ok(Self::new(place, Box::new(Self::child(place, host, words)?.unranked())))
+    }
+
+    fn child(rank: u32, host: &str, words: &[String]) -> Result<ChildLink, Error> {
+        ChildLink::start(host, words).map_err(|cause| Error::Spawn {
             rank,
             command: words.first().cloned().unwrap_or_default(),
             cause,
-        })?;
-        Ok(Self::new(rank, Box::new(link)))
+        })
     }
 
     /// Wraps the link to an agent that already runs.

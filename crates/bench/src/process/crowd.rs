@@ -8,7 +8,6 @@ use measure::clock::Deadline;
 use super::agent_set::FAILURE_GRACE;
 use super::channel::{Agent, LAST_WORDS_TIMEOUT};
 use super::interrupt::Interrupt;
-use super::link::ChildLink;
 use super::message::{Reply, Request};
 use super::sink::Sink;
 use super::wait::ready;
@@ -19,7 +18,7 @@ pub(super) struct Asked {
     /// The agent, by its place in the crowd.
     pub(super) of: usize,
     /// Agents of one group wait for each other: when one has failed, the others have
-    /// [`FAILURE_GRACE`] to answer. None waits for nobody.
+    /// [`FAILURE_GRACE`] to answer. An agent without a group waits for no other one.
     pub(super) group: Option<usize>,
     pub(super) request: Request,
     /// What the agent does, for errors.
@@ -47,13 +46,8 @@ impl<'i> Crowd<'i> {
 
     /// Starts an agent by a command. An agent in the same place is killed.
     pub(super) fn start(&mut self, place: usize, host: &str, words: &[String]) -> Result<(), Error> {
-        let rank = u32::try_from(place).unwrap_or(u32::MAX);
-        let link = ChildLink::start(host, words).map_err(|cause| Error::Spawn {
-            rank,
-            command: words.first().cloned().unwrap_or_default(),
-            cause,
-        })?;
-        self.agents[place] = Some(Agent::new(rank, Box::new(link.unranked())));
+        let number = u32::try_from(place).unwrap_or(u32::MAX);
+        self.agents[place] = Some(Agent::start_unranked(number, host, words)?);
         Ok(())
     }
 
@@ -105,8 +99,8 @@ impl<'i> Crowd<'i> {
             self.transfer(&asking, until, sink)?;
             self.take_answers(&mut asking);
         }
-        let all = asking.answers.into_iter().map(|answer| answer.expect("all have answered"));
-        let all: Vec<_> = all.collect();
+        let all: Vec<_> =
+            asking.answers.into_iter().map(|answer| answer.expect("all have answered")).collect();
         for (one, _) in asked.iter().zip(&all).filter(|(_, answer)| answer.is_err()) {
             self.drop(one.of);
         }
@@ -195,7 +189,7 @@ impl Asking<'_> {
         self.waits_for().filter_map(|index| self.until[index]).reduce(Deadline::earlier)
     }
 
-    /// Gives agents less time whose groups have failed.
+    /// Shortens the time of agents whose group has failed.
     fn hasten(&mut self) {
         let has_failed = |answer: &Option<Result<Reply, Error>>| {
             matches!(answer, Some(Err(_) | Ok(Reply::Failed { .. } | Reply::NotMeasured { .. })))

@@ -19,6 +19,7 @@ use super::interrupt::Interrupt;
 use super::limits;
 use super::message::{Description, Hello, Neighbour, Outcome, Reply, Request};
 use super::point_result::PointResult;
+use super::rank_set::cause;
 use super::sink::{KeptSamples, Sink};
 use crate::Error;
 use crate::point::PointSpec;
@@ -326,6 +327,7 @@ impl<'i> Fleet<'i> {
                 doing: format!("{doing} point {id}"),
             }));
         }
+        let runs = matches!(asked.first(), Some(Asked { request: Request::Run, .. }));
         // A rank that waits in vain notices the same limit, and its error says what it waited for.
         let timeout = timeout.saturating_add(GRACE);
         let mut answers = self.crowd.ask(&asked, timeout, usize::MAX, |_, _| Ok(()), sink)?.into_iter();
@@ -356,7 +358,7 @@ impl<'i> Fleet<'i> {
                             Status::Failed { error: error.to_string() }
                         }
                     };
-                    walk.end(failure);
+                    walk.end(failure, runs);
                 }
             }
             all.push(values);
@@ -387,17 +389,10 @@ impl Walk<'_> {
         self.group.members.iter().copied().zip(0u32..)
     }
 
-    /// Ends the point without numbers. A member that is lost says more than its peers, which then
-    /// fail, too; they come in any order, so that the first failure is kept only before others of
-    /// its kind.
-    fn end(&mut self, status: Status) {
+    /// Ends the point without numbers. `runs` says whether it was being measured.
+    fn end(&mut self, status: Status, runs: bool) {
         let known = self.ended.take().map(|known| known.status);
-        let status = match (known, status) {
-            (Some(Status::Failed { .. }), new @ Status::NotMeasured { .. }) => new,
-            (Some(known), _) => known,
-            (None, new) => new,
-        };
-        self.ended = Some(PointResult::without_numbers(status));
+        self.ended = Some(PointResult::without_numbers(cause(known, status, runs)));
     }
 
     /// Returns the record of the point.

@@ -360,7 +360,7 @@ impl<'i> RankSet<'i> {
 /// Returns why a point has no numbers, where several ranks have given a reason. During set-up, a
 /// rank that cannot measure makes other ranks fail, so its reason wins. In a run a failure may have
 /// another cause, such as a wrong result, so it is kept.
-fn cause(known: Option<Status>, new: Status, runs: bool) -> Status {
+pub(super) fn cause(known: Option<Status>, new: Status, runs: bool) -> Status {
     match (known, new) {
         (Some(Status::Failed { .. }), new @ Status::NotMeasured { .. }) if !runs => new,
         (Some(known), _) => known,

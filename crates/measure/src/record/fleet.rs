@@ -77,8 +77,8 @@ pub struct FleetQuantity {
     /// compared with each other alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<f64>,
-    /// The cells of the baseline: the sender, the receiver and the value. Members are indices,
-    /// those of this fleet.
+    /// The cells of the baseline: the index of the sender and of the receiver in this fleet, and
+    /// the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<(u32, u32, f64)>,
 }

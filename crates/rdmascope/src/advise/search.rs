@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bench::plan::Resolved;
 use measure::record::Point;
+use measure::text::counted;
 use measure::units;
 use report::advice::{
     Advice, Candidate, Choice, Conditions, Way, advise, arrived, candidates, choose, lacking,
@@ -262,7 +263,7 @@ impl Search {
         resolved.points.iter_mut().for_each(|spec| spec.repetition += rounds + self.again);
         self.again += count;
         self.repeated += count;
-        let again = counted(count as usize, "round");
+        let again = counted(count.into(), "round");
         Ok(Some((format!("# {stage}: {again} again, because the machine was unstable\n"), resolved)))
     }
 
@@ -294,8 +295,8 @@ impl Search {
         self.planned += resolved.points.len() as u64;
         self.compared = ways.to_vec();
         self.again = 0;
-        let rounds = counted(rounds as usize, "round");
-        let ways = counted(ways.len(), "configuration");
+        let rounds = counted(rounds.into(), "round");
+        let ways = counted(ways.len() as u64, "configuration");
         Ok((format!("# {stage}: {ways}, {rounds} of {messages} messages\n"), resolved))
     }
 
@@ -313,11 +314,6 @@ impl Search {
         self.estimate_s = Some(points * (POINT_S + messages as f64 * one_s));
         messages
     }
-}
-
-/// Returns a count with its unit, in words.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Rounds up to whole seconds: an estimate is not more exact.

@@ -151,7 +151,7 @@ impl Turns {
         finished(directory).with_context(not_whole)
     }
 
-    /// The command of a side: this program, or the one that its first word names.
+    /// The command of a side. It runs this program, or the program that its first word names.
     fn command(&self, side: usize, directory: &Path) -> anyhow::Result<Command> {
         let words = &self.words[side];
         let mut command = match words.first() {

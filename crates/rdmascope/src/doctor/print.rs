@@ -1,5 +1,6 @@
 //! The findings as text and as JSON.
 
+use measure::text::counted;
 use serde_json::{Value, json};
 
 use super::facts::Facts;
@@ -49,16 +50,15 @@ pub(super) fn json(facts: &Facts, findings: &[Finding]) -> Value {
 
 fn summary(findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let problems = count(Severity::Problem);
     let warnings = count(Severity::Warning);
     let notes = count(Severity::Note);
     let verdict = if problems > 0 { "fix the problems before you measure" } else { "measuring works" };
     format!(
         "{}, {}, {}: {verdict}.",
-        plural(problems, "problem"),
-        plural(warnings, "warning"),
-        plural(notes, "note")
+        counted(problems as u64, "problem"),
+        counted(warnings as u64, "warning"),
+        counted(notes as u64, "note")
     )
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct FleetArguments {
     /// What pairs of hosts measure: send, write, tcp, udp or another word of both `rdmascope lat`
     /// and `rdmascope bw` [default: send if most hosts have an RDMA adapter, else tcp].
     pub(super) subject: Option<String>,
-    /// Hosts, such as a,b or 'node[001-064],gpu[1,3-5]' [default: those of the Slurm job].
+    /// Hosts, such as a,b or 'node[001-064],gpu[1,3-5]' [default: the hosts of the Slurm job].
     #[arg(long, value_name = "LIST", conflicts_with_all = ["hosts_file", "local"])]
     pub(super) hosts: Option<String>,
     /// File of hosts, one a line: NAME, then group=GROUP and devices=DEVICE,DEVICE where they

@@ -1,8 +1,8 @@
 //! `rdmascope fleet`: measures pairs of many hosts, and says which host, pair or group is slow.
 //!
-//! The examination is a deterministic function of what was measured ([`verdict::fleet::examine()`]).
-//! A fleet that was killed therefore goes on by examining its record again, and measures what the
-//! record lacks.
+//! The examination is a deterministic function of what was measured
+//! ([`verdict::fleet::examine()`]). A fleet that was killed therefore goes on by examining its
+//! record again, and measures what the record lacks.
 
 mod arguments;
 mod expected;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bench::process::fleet::{Fleet, FleetOptions};
 use bench::process::interrupt::Interrupt;
-use measure::record::{self, FleetMember, FleetQuantity, Point, Program, Run, SCHEMA_VERSION};
+use measure::record::{self, FleetMember, FleetQuantity, Point, Run, SCHEMA_VERSION};
 use measure::store::{EndedRun, RunWriter};
 use report::fleet::{QUANTITIES, Question, Replay, Row};
 use verdict::fleet::{Schedule, examine};
@@ -103,13 +103,7 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     else {
         return Err(refused("it is no run of `rdmascope fleet`").into());
     };
-    let own = env!("CARGO_PKG_VERSION");
-    if ended.run.program.version != own {
-        let theirs = harmless(&ended.run.program.version);
-        return Err(
-            refused(&format!("version {theirs} measured it, and this is {own}: start a new run")).into()
-        );
-    }
+    resume::of_this_version(&ended.run, directory)?;
     let way = Way::of(&arguments)?;
     if way.members()? != fleet.members {
         return Err(refused("its hosts have changed since: start a new run").into());
@@ -278,7 +272,7 @@ fn begun(
     };
     Run {
         schema_version: SCHEMA_VERSION,
-        program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        program: sink::program(),
         command,
         started: sink::now(),
         ended: None,

@@ -126,7 +126,7 @@ impl Probe for Measuring<'_> {
         if !lacking.is_empty() {
             let visited = std::mem::take(&mut self.visited);
             self.agents.end(&visited, &mut self.voice);
-            self.voice.begins(phase(round.purpose), self.replay.next());
+            self.voice.begins(phase(round.purpose));
         }
         let number = self.replay.next();
         for step in &lacking {

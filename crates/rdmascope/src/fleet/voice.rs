@@ -20,7 +20,7 @@ impl Voice {
     }
 
     /// A round begins.
-    pub(super) fn begins(&mut self, what: String, _round: u64) {
+    pub(super) fn begins(&mut self, what: String) {
         self.progress.started(what, None);
     }
 

@@ -4,6 +4,7 @@ use measure::text::plain;
 
 use super::comparison::Word;
 use super::sheet::{Line, Sheet};
+use crate::escaped::{markdown as escape, xml};
 
 /// Characters of a point's name in the first column; longer ones get a line of their own.
 const NAME_MAX: usize = 20;
@@ -68,24 +69,23 @@ fn reasons(lines: &[Line]) -> String {
 /// Tables of Markdown, as pull requests show them.
 #[must_use]
 pub fn markdown(sheet: &Sheet) -> String {
-    let escaped = |text: &str| plain(text).replace('|', "\\|");
     let row =
         |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
-    let mut text = format!("**verdict: {}**\n\n", escaped(&sheet.sentence));
-    text.extend(sheet.about.iter().map(|line| format!("- {}\n", escaped(line))));
+    let mut text = format!("**verdict: {}**\n\n", escape(&sheet.sentence));
+    text.extend(sheet.about.iter().map(|line| format!("- {}\n", escape(line))));
     for group in sheet.lines.chunk_by(|a, b| a.group == b.group) {
-        text += &format!("\n{}\n\n", escaped(&group[0].group));
+        text += &format!("\n{}\n\n", escape(&group[0].group));
         text += &row(&mut sheet.head.iter().cloned().chain(["verdict".to_owned()]));
         let numbers = std::iter::repeat_n("---:", sheet.head.len() - 1);
         let rule = ["---"].into_iter().chain(numbers).chain(["---"]);
         text += &row(&mut rule.map(str::to_owned));
         for line in group {
-            text += &row(&mut line.cells.iter().map(|cell| escaped(cell)).chain([escaped(&line.said())]));
+            text += &row(&mut line.cells.iter().map(|cell| escape(cell)).chain([escape(&line.said())]));
         }
     }
     for (heading, list) in sheet.lists.iter().filter(|(_, list)| !list.is_empty()) {
         text += &format!("\n{heading}:\n\n");
-        text.extend(list.iter().map(|line| format!("- {}\n", escaped(line))));
+        text.extend(list.iter().map(|line| format!("- {}\n", escape(line))));
     }
     text
 }
@@ -123,10 +123,4 @@ fn message(sheet: &Sheet, line: &Line) -> String {
     let cells = sheet.head.iter().zip(&line.cells).skip(1);
     let cells: Vec<String> = cells.map(|(head, cell)| format!("{head} {cell}")).collect();
     format!("{}; {}", line.said(), cells.join(", "))
-}
-
-/// Escapes a text for XML. Control characters, which XML does not have, become spaces.
-fn xml(text: &str) -> String {
-    let escaped = plain(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    escaped.replace('"', "&quot;")
 }

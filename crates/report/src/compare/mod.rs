@@ -23,6 +23,7 @@ pub mod trend;
 mod units;
 
 use measure::presentation::Patterns;
+use measure::text::counted;
 use verdict::compare::{Answer, Design, Verdict, Why, compare as answers};
 
 pub use asked::{Asked, Order, Session};
@@ -145,8 +146,8 @@ fn overall(rows: &[Row]) -> Word {
 fn sentence(rows: &[Row], verdict: Word, differences: &[Difference], asked: &Asked<'_>) -> String {
     let count = |word: Word| rows.iter().filter(|row| row.verdict == word).count();
     let words = [Word::Worse, Word::Better, Word::Differs, Word::Same, Word::Undecided];
-    let counted = words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counted.map(|(count, word)| format!("{count} {}", word.text())).collect();
+    let found = words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = found.map(|(count, word)| format!("{count} {}", word.text())).collect();
     let of = if rows.len() == 1 { String::new() } else { format!(" ({})", counts.join(", ")) };
     let mut text = match verdict {
         Word::Differs => format!("differs, but one session a side{of}"),
@@ -154,10 +155,9 @@ fn sentence(rows: &[Row], verdict: Word, differences: &[Difference], asked: &Ask
     };
     let mattering = differences.iter().filter(|difference| difference.matters).count();
     if !asked.by_turns && mattering > 0 {
-        let s = if mattering == 1 { "" } else { "s" };
-        text += &format!("; compared anyway, despite {mattering} difference{s} that matter{}", {
-            if mattering == 1 { "s" } else { "" }
-        });
+        let despite = counted(mattering as u64, "difference");
+        let matter = if mattering == 1 { "matters" } else { "matter" };
+        text += &format!("; compared anyway, despite {despite} that {matter}");
     }
     text
 }

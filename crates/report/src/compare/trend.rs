@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use measure::presentation::Patterns;
 use measure::record::{Axes, Point, Status};
 use measure::stats::spread;
-use measure::text::{axes_text, plain};
+use measure::text::{axes_text, counted, plain};
 use serde::Serialize;
 use verdict::regime;
 use verdict::trend::{SEGMENT, changes};
@@ -14,8 +14,8 @@ use super::comparison::Word;
 use super::differences::{Difference, changed};
 use super::number::Number;
 use super::sheet::{Line, Sheet, percent, ratio};
-
 use crate::Error;
+use crate::list::distinct;
 use crate::repeated::varies;
 
 /// What is looked for, and in which runs.
@@ -155,13 +155,8 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
 
 /// Every combination of experiment and axes, in the order of the runs.
 fn combinations(runs: &[&Session<'_>]) -> Vec<(String, Axes)> {
-    let mut known: Vec<(String, Axes)> = Vec::new();
-    for point in runs.iter().flat_map(|session| session.points) {
-        if !known.iter().any(|(experiment, axes)| *experiment == point.experiment && *axes == point.axes) {
-            known.push((point.experiment.clone(), point.axes.clone()));
-        }
-    }
-    known
+    let points = runs.iter().flat_map(|session| session.points);
+    distinct(points.map(|point| (point.experiment.clone(), point.axes.clone())))
 }
 
 /// The numbers of the runs that have one.
@@ -211,7 +206,7 @@ fn said(rows: &[Row]) -> (Word, String) {
     let changed: Vec<&Row> = rows.iter().filter(|row| !row.changes.is_empty()).collect();
     let worse = changed.iter().filter(|row| row.verdict == Word::Worse).count();
     let changes: usize = changed.iter().map(|row| row.changes.len()).sum();
-    let of = format!("{changes} change{} in {} series", if changes == 1 { "" } else { "s" }, rows.len());
+    let of = format!("{} in {} series", counted(changes as u64, "change"), rows.len());
     match (worse, changes) {
         (0, 0) => (Word::Same, format!("same: no change in {} series", rows.len())),
         (0, _) => (Word::Better, format!("better: {of}, the last of each for the better")),

@@ -16,6 +16,7 @@ use super::asked::{Asked, Order, Session};
 use super::matching::{Matched, Pair};
 use super::number::{Number, middle_mean};
 use crate::Error;
+use crate::list::grouped;
 
 /// The fewest runs of a side that are compared as units: fewer cannot decide anything.
 const RUNS_LEAST: usize = 5;
@@ -188,17 +189,8 @@ fn by_time<'a>(sessions: &'a [Session<'a>]) -> Vec<&'a Session<'a>> {
 /// Makes one question of the points of each experiment and quantity: the median over the points of
 /// each unit's ratio to the base.
 fn by_experiment(all: Vec<Asking>) -> Vec<Asking> {
-    let mut groups: Vec<Vec<Asking>> = Vec::new();
-    for one in all {
-        let is_it = |group: &&mut Vec<Asking>| {
-            group[0].experiment == one.experiment && group[0].quantity == one.quantity
-        };
-        match groups.iter_mut().find(is_it) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
-    groups.into_iter().filter_map(as_one).collect()
+    let keyed = all.into_iter().map(|one| ((one.experiment.clone(), one.quantity.clone()), one));
+    grouped(keyed).into_iter().filter_map(|(_, group)| as_one(group)).collect()
 }
 
 fn as_one(mut group: Vec<Asking>) -> Option<Asking> {

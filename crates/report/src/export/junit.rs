@@ -10,11 +10,11 @@ use measure::presentation::Patterns;
 use measure::record::{Point, Status};
 use measure::text::axes_text;
 
-use super::escaped::xml;
 use super::exported::Exported;
 use super::rows::asked;
 use super::rows::text;
 use crate::Error;
+use crate::escaped::xml;
 use crate::expectations::{Case, Judgement, judge, line};
 use crate::folded::fold;
 use crate::varying::Varying;

@@ -6,10 +6,10 @@ use measure::presentation::Patterns;
 use measure::record::Point;
 use measure::text::axes_text;
 
-use super::escaped::markdown;
 use super::exported::Exported;
 use super::rows::asked;
 use crate::Error;
+use crate::escaped::markdown;
 use crate::expectations::{judge, line};
 use crate::folded::fold;
 use crate::list::{distinct, grouped};

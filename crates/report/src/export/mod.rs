@@ -5,7 +5,6 @@
 //! writes these rows; it knows no quantity by its name.
 
 mod csv;
-mod escaped;
 mod exported;
 mod junit;
 mod lines;

@@ -12,11 +12,11 @@ use measure::presentation::Patterns;
 use measure::record::Point;
 use measure::units::Dimension;
 
-use super::escaped;
 use super::exported::Exported;
 use super::rows::asked;
 use super::rows::{status, text};
 use crate::Error;
+use crate::escaped;
 use crate::expectations::{Judgement, judge};
 use crate::folded::fold;
 use crate::list::{distinct, grouped};

@@ -5,6 +5,7 @@ use measure::stats;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::escaped;
 
 const RUN: &str = r#"{
     "schema_version": 1, "program": { "name": "rdmascope", "version": "1.2.3" }, "command": ["rdmascope", "run"],

@@ -1,7 +1,7 @@
 //! A fleet on a terminal.
 
 use measure::record::{Fleet, Run};
-use measure::text::{plain, time};
+use measure::text::plain;
 use verdict::fleet::{Examined, Judged};
 
 use super::matrix::{Matrix, tenths};
@@ -74,7 +74,7 @@ fn table(examined: &Examined) -> String {
     SHARES.iter().for_each(|(name, _)| out += &format!("{name:>8}"));
     out += "\n";
     for (row, _, values) in rows {
-        let (unit, one) = scale(row, values[SHARES.len() / 2]);
+        let (unit, one) = row.unit(values[SHARES.len() / 2]);
         out += &format!(" {:<18}", format!("{}[{unit}]", row.name));
         for value in values {
             let value = value / one;
@@ -84,16 +84,6 @@ fn table(examined: &Examined) -> String {
         out += "\n";
     }
     out
-}
-
-/// The unit of a quantity in a table, and its size in ns or bytes/s.
-pub(super) fn scale(row: &Row, median: f64) -> (&'static str, f64) {
-    match row.is_rate {
-        true => ("MiB/s", 1024.0 * 1024.0),
-        false if median < 1000.0 => ("ns", 1.0),
-        false if median < 1e7 => ("us", 1e3),
-        false => ("ms", 1e6),
-    }
 }
 
 /// The matrix of a quantity: a character for each pair.
@@ -106,10 +96,7 @@ fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
     let label = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(LABEL_MAX);
     let matrix = Matrix::of(hosts, judged, width.saturating_sub(label + 3).min(ROWS_MAX));
     let middle = quantiles(row, judged).map_or(0.0, |values| values[SHARES.len() / 2]);
-    let middle = match row.is_rate {
-        true => format!("{:.0} MiB/s", middle / scale(row, middle).1),
-        false => time(middle),
-    };
+    let middle = row.shown(middle);
     let from = if judged.directed { ", from row to column" } else { "" };
     let blocks = match matrix.blocks.first().map_or(1, Vec::len) {
         1 => String::new(),

@@ -1,6 +1,7 @@
 //! The values of the quantities by which members are compared.
 
 use measure::record::{Point, Status};
+use measure::text::time;
 
 /// A quantity of a pair of members.
 pub struct Row {
@@ -54,8 +55,28 @@ impl Row {
         if self.is_rate { value.ln() } else { -value.ln() }
     }
 
+    /// A value with its unit.
+    pub(crate) fn shown(&self, value: f64) -> String {
+        match self.is_rate {
+            true => format!("{:.0} MiB/s", value / MIB),
+            false => time(value),
+        }
+    }
+
+    /// The unit of values around this one in a table, and its size in ns or bytes/s.
+    pub(crate) fn unit(&self, value: f64) -> (&'static str, f64) {
+        match self.is_rate {
+            true => ("MiB/s", MIB),
+            false if value < 1000.0 => ("ns", 1.0),
+            false if value < 1e7 => ("us", 1e3),
+            false => ("ms", 1e6),
+        }
+    }
+
     /// The value of a logarithm.
     pub fn of_log(&self, log: f64) -> f64 {
         if self.is_rate { log.exp() } else { (-log).exp() }
     }
 }
+
+const MIB: f64 = 1024.0 * 1024.0;

@@ -1,6 +1,7 @@
 //! What an examination found, in sentences.
 
 use measure::record::Fleet;
+use measure::text::counted;
 use verdict::fleet::{
     Against, Cleared, Congestion, Culprit, Evidence, Examined, Judged, Measurements, Place, Reason,
     Thresholds, Undecided, Way, Why,
@@ -38,17 +39,14 @@ impl<'a> Words<'a> {
                     self.examined.culprits.iter().map(|culprit| culprit.place).collect();
                 places.sort_unstable();
                 places.dedup();
-                match places.len() {
-                    1 => "1 culprit".to_owned(),
-                    several => format!("{several} culprits"),
-                }
+                counted(places.len() as u64, "culprit")
             }
             Outcome::Healthy => format!("no culprit among {examined} members"),
             Outcome::Undecided if open(fleet, self.examined).next().is_some() => {
                 "not decided: too little could be measured".to_owned()
             }
             Outcome::Undecided => {
-                let left = members(fleet.left.len());
+                let left = counted(fleet.left.len() as u64, "member");
                 format!("not decided: no culprit among {examined} members, but {left} could not be examined")
             }
         }
@@ -72,16 +70,21 @@ impl<'a> Words<'a> {
         let name = self.names.place(culprit.place, way);
         let evidence = send.or(receive);
         let by = |evidence: &Evidence| by(row, evidence.confirmed.unwrap_or_default());
-        let peers = evidence.map_or(0, |evidence| evidence.peers);
+        let peers = evidence.map_or(0, |evidence| evidence.peers) as u64;
         let what = match (culprit.place, send, receive) {
             (Place::Host(_), Some(send), None) if row.is_directed => {
-                format!("sends {} {than} to {}; receives as they do", by(send), members(peers))
+                format!("sends {} {than} to {}; receives as they do", by(send), counted(peers, "member"))
             }
             (Place::Host(_), None, Some(receive)) => {
-                format!("receives {} {than} from {}; sends as they do", by(receive), members(peers))
+                format!("receives {} {than} from {}; sends as they do", by(receive), counted(peers, "member"))
             }
             (Place::Host(_), Some(send), Some(receive)) => {
-                format!("sends {} and receives {} {than}, with {}", by(send), by(receive), members(peers))
+                format!(
+                    "sends {} and receives {} {than}, with {}",
+                    by(send),
+                    by(receive),
+                    counted(peers, "member")
+                )
             }
             (Place::Pair { .. }, Some(send), Some(receive)) => {
                 format!("{} and {} {than} in its two directions, that pair alone", by(send), by(receive))
@@ -118,7 +121,7 @@ impl<'a> Words<'a> {
                 screened.unwrap_or_default(),
                 visits.join(", "),
                 visits.len(),
-                partners(evidence.partners),
+                counted(evidence.partners as u64, "partner"),
                 by(row, evidence.bound)
             ))
         };
@@ -184,6 +187,10 @@ impl<'a> Words<'a> {
             Reason::HostWithoutCells => "less than half of its pairs were measured".to_owned(),
             Reason::HalfOfItsPairs => "more than half of its pairs are suspect one by one".to_owned(),
             Reason::TwoOfFour => "four members are too few to tell two culprits apart".to_owned(),
+            Reason::TooManySuspects => {
+                "more pairs were suspect than are measured again, so smaller deficits of pairs stay hidden"
+                    .to_owned()
+            }
             Reason::NotConfirmable => "it was suspect and could not be measured in isolation".to_owned(),
         };
         format!("{}{quantity}{reason}", place.unwrap_or_default())
@@ -233,12 +240,4 @@ fn by(row: &Row, effect: f64) -> String {
     let digits = usize::from(percent < 10.0);
     let side = if change < 0.0 { "below" } else { "above" };
     format!("{percent:.digits$} % {side}")
-}
-
-fn members(count: usize) -> String {
-    if count == 1 { "1 member".to_owned() } else { format!("{count} members") }
-}
-
-fn partners(count: usize) -> String {
-    if count == 1 { "1 partner".to_owned() } else { format!("{count} partners") }
 }

@@ -6,7 +6,7 @@ use measure::record::Run;
 
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
-use super::prose::prose;
+use super::prose::{prose, sentence};
 use super::table::{nothing, waiting};
 use super::{costs, histogram, links, published, surface, table};
 use crate::error::Error;
@@ -161,10 +161,4 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
 
 fn complaint(error: &Error) -> Markup {
     html! { p class="complaint" { (sentence(&error.to_string())) } }
-}
-
-/// The text with a capital first letter.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

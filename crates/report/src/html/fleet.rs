@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use measure::record::{Fleet, Point, Run};
-use measure::text::{grouped, time};
+use measure::text::grouped;
 use verdict::fleet::{Cell, Examined, Judged};
 
-use super::prose::prose;
+use super::prose::{prose, sentence};
 use super::table;
 use crate::fleet::{
     Matrix, Outcome, Question, Row, SHARES, Words, asymmetry, examined, open, outcome, quantiles, tenths,
@@ -54,7 +54,7 @@ impl<'a> Found<'a> {
 pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {
     let Found { fleet, question, examined } = match found {
         Ok(found) => found,
-        Err(why) => return html! { p class="answer undecided" { (prose(&capital(why))) "." } },
+        Err(why) => return html! { p class="answer undecided" { (prose(&sentence(why))) "." } },
     };
     let words = Words::new(fleet, question, examined);
     let class = match outcome(fleet, examined) {
@@ -63,7 +63,7 @@ pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {
         Outcome::Undecided => "answer undecided",
     };
     html! {
-        p class=(class) { strong { (capital(&words.verdict())) } }
+        p class=(class) { strong { (sentence(&words.verdict())) } }
         @if !examined.culprits.is_empty() {
             ul class="culprits" {
                 @for culprit in examined.culprits.iter().take(CULPRITS_FIRST) {
@@ -139,8 +139,7 @@ fn seen(words: &Words<'_>, examined: &Examined) -> Markup {
             h3 { "What would have been named" }
             ul { @for line in &lines { li { (line) } } }
             p class="caption" {
-                "A deficit of twice this size is found in at least 99 of 100 fleets of 8 members or more. Smaller ones "
-                "may be hidden by the noise of this very run."
+                "These thresholds follow from the noise of this run. A smaller deficit may be hidden by it."
             }
         }
     }
@@ -163,7 +162,7 @@ fn over_pairs(examined: &Examined) -> Markup {
                 @if let Some((row, values)) = Row::named(&judged.name).and_then(|row| Some((row, quantiles(row, judged)?))) {
                     tr {
                         th scope="row" { (judged.name) }
-                        @for value in values { td { (shown(row, value)) } }
+                        @for value in values { td { (row.shown(value)) } }
                         td { (grouped(judged.cells.len() as u64)) }
                     }
                 }
@@ -181,17 +180,17 @@ fn maps(words: &Words<'_>, judged: &Judged, points: &[Point]) -> Markup {
     let ids = ids(row, judged, points);
     let direction = if judged.directed { " from the member of a row to that of a column" } else { "" };
     let far = if row.is_rate { "below" } else { "above" };
-    let title = format!("{}, by pairs", capital(&judged.name));
+    let title = format!("{}, by pairs", sentence(&judged.name));
     html! {
         h3 { (title) }
         p class="caption" {
-            (capital(row.title)) (direction) ". White is the median of all pairs or better; the darkest is 90 % " (far)
+            (sentence(row.title)) (direction) ". White is the median of all pairs or better; the darkest is 90 % " (far)
             " it and more. A cross has no number. A cell leads to its distribution."
         }
-        (map(words, row, judged, &ids, &title, |log| shown(row, row.of_log(log))))
+        (map(words, row, judged, &ids, &title, |log| row.shown(row.of_log(log))))
         @if judged.directed {
             @let difference = asymmetry(judged);
-            @let title = format!("{}, slower direction against the faster one", capital(&judged.name));
+            @let title = format!("{}, slower direction against the faster one", sentence(&judged.name));
             h3 { (title) }
             p class="caption" { "White is equal; the darkest is 90 % slower than in the other direction." }
             (map(words, row, &difference, &ids, &title, |log| format!("{:.0} % slower", -100.0 * log.exp_m1())))
@@ -265,18 +264,4 @@ fn ids(row: &Row, judged: &Judged, points: &[Point]) -> BTreeMap<(u32, u32), u64
         }
     }
     nearest.into_iter().map(|(pair, (_, id))| (pair, id)).collect()
-}
-
-/// A value with its unit.
-fn shown(row: &Row, value: f64) -> String {
-    match row.is_rate {
-        true => format!("{:.0} MiB/s", value / (1024.0 * 1024.0)),
-        false => time(value),
-    }
-}
-
-/// The same with a capital letter.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -2,7 +2,7 @@
 
 /// A text in XML, as content or as the value of an attribute. Characters that XML 1.0 cannot hold
 /// become spaces.
-pub(super) fn xml(text: &str) -> String {
+pub(crate) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -19,12 +19,12 @@ pub(super) fn xml(text: &str) -> String {
 }
 
 /// The value of a label of a metric.
-pub(super) fn label(text: &str) -> String {
+pub(crate) fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// A cell of a table in Markdown, without its syntax.
-pub(super) fn markdown(text: &str) -> String {
+pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
