@@ -4,7 +4,7 @@ use measure::text::plain;
 
 use super::comparison::Word;
 use super::sheet::{Line, Sheet};
-use crate::escaped::{markdown as escape, xml};
+use crate::escaped::xml;
 
 /// Characters of a point's name in the first column; longer ones get a line of their own.
 const NAME_MAX: usize = 20;
@@ -69,6 +69,7 @@ fn reasons(lines: &[Line]) -> String {
 /// Tables of Markdown, as pull requests show them.
 #[must_use]
 pub fn markdown(sheet: &Sheet) -> String {
+    let escape = |text: &str| plain(text).replace('|', "\\|");
     let row =
         |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let mut text = format!("**verdict: {}**\n\n", escape(&sheet.sentence));
