@@ -52,8 +52,9 @@ const HOOKS: &str = "ip netns add hooks && ip netns exec hooks nft 'table ip hoo
 /// An IPv6 address that is valid without the name of its interface.
 const IPV6: &str = "ip -6 address add fd00:2::15/64 dev eth0 nodad";
 
-/// The conformance tests. They use GID 1 of rxe0, which packets of the same host can reach.
-const DEVICE: [Test; 2] = [
+/// The conformance tests, which use GID 1 of rxe0, which packets of the same host can reach, and a
+/// fleet with netem.
+const DEVICE: [Test; 3] = [
     Test {
         package: "conformance",
         name: "conformance",
@@ -65,6 +66,13 @@ const DEVICE: [Test; 2] = [
         name: "manager",
         module: None,
         variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1"), ("RDMASCOPE_REQUIRE", "librdmacm")],
+    },
+    // It takes too long for the boot of every change.
+    Test {
+        package: "rdmascope",
+        name: "program",
+        module: Some("kernel_fleet"),
+        variables: &[("RDMASCOPE_REQUIRE", "namespaces,netem")],
     },
 ];
 

@@ -15,6 +15,7 @@ use measure::store::RunReader;
 use report::Points;
 
 use self::output::Output;
+use crate::failure::Usage;
 use crate::stdout;
 
 /// Below the help.
@@ -46,6 +47,11 @@ pub(crate) struct ReportArguments {
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
+        if let Some(fleet) = &run.fleet {
+            let text = report::fleet::of_record(&run, fleet, &points, stdout::line());
+            stdout::print_folded(&text.map_err(Usage)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
         let tables = report::terminal::tables(shown, Unit::GbPerS, stdout::line())?;
         let missing =

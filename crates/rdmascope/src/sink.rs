@@ -3,7 +3,7 @@
 
 mod json;
 pub(crate) mod progress;
-mod warnings;
+pub(crate) mod warnings;
 
 use std::io;
 use std::path::PathBuf;

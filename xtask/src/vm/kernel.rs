@@ -23,7 +23,7 @@ pub(super) const NET_MODULES: &str = "virtio_net";
 pub(super) const RDMA_MODULES: &str = "crc32_generic rdma_rxe ib_uverbs rdma_ucm";
 /// Modules that commands may load: a virtual cable, a firewall, delays, losses and limits of
 /// packets, and SCTP. (Debian's kernel has no Soft-iWARP.)
-const OTHER_MODULES: &str = "veth nf_tables nft_numgen sch_netem sch_tbf sctp";
+const OTHER_MODULES: &str = "veth bridge nf_tables nft_numgen sch_netem sch_tbf sctp";
 const ALL_MODULES: [&str; 4] = [BOOT_MODULES, NET_MODULES, RDMA_MODULES, OTHER_MODULES];
 
 /// A kernel in the cache.

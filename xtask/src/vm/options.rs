@@ -24,7 +24,7 @@ limit, or 125 if COMMAND could not be run. COMMAND inherits PATH, HOME, LANG, RU
                        times in the machine (the default is two CPUs with this host's clock)
   --before COMMANDS    runs shell commands first, in the shell that becomes COMMAND: `ip link set eth0 down`, `ulimit -l 64`
   --no-rxe             creates no device and loads no RDMA module. `modprobe` in --before can load them, and veth, nf_tables,
-                       nft_numgen, sch_netem, sch_tbf and sctp
+                       nft_numgen, bridge, sch_netem, sch_tbf and sctp
   --peer               boots a second machine first, and connects eth0 of both by a cable; each has its own rxe0. The machines
                        are vm (10.0.2.15) and peer (10.0.2.16), have one CPU each, and are reached by `ssh vm` and `ssh peer`
   --timeout SECONDS    ends the machine if COMMAND takes longer (default 300)

@@ -4,14 +4,19 @@
 //! # Invariants
 //!
 //! * A member that fails costs only the points of its groups. It is started anew before its next
-//!   point; if that fails, the fleet goes on without it.
+//!   point; if that fails, or if it fails with one partner after the other, the fleet goes on
+//!   without it.
 //! * Groups that measure at the same time do the same step at the same time: no group still
 //!   connects while another one already sends.
+
+mod failures;
 
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 use measure::record::{Point, Status};
+
+use self::failures::Failures;
 
 use super::crowd::{Asked, Crowd};
 use super::frame::Greeting;
@@ -50,6 +55,7 @@ pub struct Fleet<'i> {
     options: FleetOptions,
     /// The CPUs of the one host of all members; empty where the ranks are not pinned.
     cpus: Vec<u32>,
+    failures: Failures,
     clock: Clock,
 }
 
@@ -89,7 +95,8 @@ impl<'i> Fleet<'i> {
     pub fn new(members: Vec<Member>, options: FleetOptions, interrupt: Option<&'i Interrupt>) -> Self {
         let seats = members.iter().map(|_| Seat::Away).collect();
         let crowd = Crowd::new(members.len(), interrupt);
-        Self { members, seats, crowd, options, cpus: Vec::new(), clock: Clock::monotonic() }
+        let failures = Failures::default();
+        Self { members, seats, crowd, options, cpus: Vec::new(), failures, clock: Clock::monotonic() }
     }
 
     /// Pins the ranks that measure at the same time to these CPUs in turn. All members have to be
@@ -123,13 +130,6 @@ impl<'i> Fleet<'i> {
     pub fn leave(&mut self, member: usize, reason: String) {
         self.crowd.drop(member);
         self.seats[member] = Seat::Left { reason };
-    }
-
-    /// Replaces the command of a member, which is started again by it, even if it was left out.
-    pub fn replace(&mut self, member: usize, words: Vec<String>) {
-        self.crowd.drop(member);
-        self.members[member].words = words;
-        self.seats[member] = Seat::Away;
     }
 
     /// Ends the agents of members, so that their next points get new ones.
@@ -234,11 +234,24 @@ impl<'i> Fleet<'i> {
         })?;
         let ended = self.clock.now();
         self.reset(&all, sink)?;
-        Ok(walks
-            .into_iter()
-            .zip(outcomes)
-            .map(|(walk, outcomes)| walk.point(outcomes, self.clock, ended))
-            .collect())
+        let walked = walks.into_iter().zip(outcomes);
+        let points: Vec<_> = walked.map(|(walk, outcomes)| walk.point(outcomes, self.clock, ended)).collect();
+        for (group, (point, _)) in groups.iter().zip(&points) {
+            self.failures.note(&group.members, &point.experiment, &point.status);
+        }
+        for (member, reason) in self.failures.hopeless() {
+            self.leave(member, reason);
+        }
+        Ok(points)
+    }
+
+    /// Returns why a point cannot be measured by members, if that is known before it is tried.
+    pub fn refusal(&self, group: &Group) -> Option<String> {
+        match self.refused(group)?.status {
+            Status::NotMeasured { reason } => Some(reason),
+            Status::Failed { error } => Some(error),
+            Status::Measured => None,
+        }
     }
 
     /// Returns the result of a group that cannot measure its point, if so.

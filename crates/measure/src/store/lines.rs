@@ -48,16 +48,17 @@ impl<S: Storage> Lines<S> {
         &mut self.storage
     }
 
-    /// Appends a line, which ends in a newline, and waits until it is on the disk. After an error
-    /// the file holds nothing of it; if even that fails, the next call first tries again.
-    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+    /// Appends lines, each of which ends in a newline, and waits until they are on the disk. After
+    /// an error the file holds nothing of them; if even that fails, the next call first tries
+    /// again.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.is_torn {
             self.storage.set_len(self.whole_bytes)?;
             self.is_torn = false;
         }
-        let written = self.storage.write_all(line).and_then(|()| self.storage.sync_data());
+        let written = self.storage.write_all(lines).and_then(|()| self.storage.sync_data());
         match written {
-            Ok(()) => self.whole_bytes += line.len() as u64,
+            Ok(()) => self.whole_bytes += lines.len() as u64,
             Err(_) => self.is_torn = self.storage.set_len(self.whole_bytes).is_err(),
         }
         written

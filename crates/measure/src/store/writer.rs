@@ -29,6 +29,8 @@ pub struct EndedRun {
     pub run: Run,
     /// The points of the record, without a last point that a signal cut or a kill tore.
     pub points: Vec<Point>,
+    /// The length of their lines.
+    whole_bytes: u64,
 }
 
 impl EndedRun {
@@ -44,15 +46,10 @@ impl EndedRun {
         lock(dir, &file)?;
         let (run, mut points) = RunReader::open(dir)?.into_parts();
         points.truncate(points.iter().position(|point| point.cut).unwrap_or(points.len()));
-        Ok(Self { dir: dir.to_owned(), file, run, points })
-    }
-
-    /// Removes the point that was cut or torn, to append those that are missing.
-    pub fn go_on(mut self) -> Result<RunWriter> {
-        let path = self.dir.join(POINTS_FILE);
+        // A last line without its newline would run into the next one: it is measured again.
         let text = files::read(&path).map_err(Error::io("read", &path))?;
         let mut whole_bytes = 0;
-        let mut left = self.points.len();
+        let mut left = points.len();
         for line in text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n")) {
             if left == 0 {
                 break;
@@ -60,23 +57,34 @@ impl EndedRun {
             whole_bytes += line.len() as u64;
             left -= usize::from(!line.trim_ascii().is_empty());
         }
-        // A last line without its newline would run into the next one: it is measured again.
-        self.points.truncate(self.points.len() - left);
-        let lines = Lines::after(self.file, whole_bytes).map_err(Error::io("shorten", &path))?;
+        points.truncate(points.len() - left);
+        Ok(Self { dir: dir.to_owned(), file, run, points, whole_bytes })
+    }
+
+    /// Removes the point that was cut or torn, to append those that are missing.
+    pub fn go_on(self) -> Result<RunWriter> {
+        let path = self.dir.join(POINTS_FILE);
+        let lines = Lines::after(self.file, self.whole_bytes).map_err(Error::io("shorten", &path))?;
         remove_samples_but_of(&self.dir, &self.points)?;
         Ok(RunWriter { dir: self.dir, points: lines })
     }
 }
 
 impl RunWriter {
+    /// Refuses a directory that already holds a run, before something is measured for it.
+    pub fn check(dir: &Path) -> Result<()> {
+        match dir.join(RUN_FILE).symlink_metadata() {
+            Ok(_) => Err(Error::RunExists { dir: dir.to_owned() }),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Starts a run in a directory, which is created with its parents. A directory that already
     /// holds a run is refused and not touched.
     pub fn create(dir: &Path, run: &Run) -> Result<Self> {
         fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
+        Self::check(dir)?;
         let exists = || Error::RunExists { dir: dir.to_owned() };
-        if dir.join(RUN_FILE).symlink_metadata().is_ok() {
-            return Err(exists());
-        }
         // If two programs try at once, only one creates this file.
         let path = dir.join(POINTS_FILE);
         let points =
@@ -100,13 +108,23 @@ impl RunWriter {
     /// Appends a point and waits until it is on the disk. After an error the file ends with the
     /// previous point, and the run may go on.
     pub fn append(&mut self, point: &Point) -> Result<()> {
+        self.append_all([point])
+    }
+
+    /// Appends points that were measured at the same time, as [`append`](Self::append) does one.
+    pub fn append_all<'a>(&mut self, points: impl IntoIterator<Item = &'a Point>) -> Result<()> {
         let path = self.dir.join(POINTS_FILE);
         let encode = |cause| Error::Encode { path: path.clone(), cause };
-        let mut line = serde_json::to_vec(point).map_err(encode)?;
-        // A number that is not finite becomes null, which readers would take for a corrupt line.
-        serde_json::from_slice::<Point>(&line).map_err(encode)?;
-        line.push(b'\n');
-        self.points.append(&line).map_err(Error::io("append a point to", &path))
+        let mut lines = Vec::new();
+        for point in points {
+            let line = serde_json::to_vec(point).map_err(encode)?;
+            // A number that is not finite becomes null, which readers would take for a corrupt
+            // line.
+            serde_json::from_slice::<Point>(&line).map_err(encode)?;
+            lines.extend(line);
+            lines.push(b'\n');
+        }
+        self.points.append(&lines).map_err(Error::io("append points to", &path))
     }
 
     /// Writes raw samples of a point before the point is appended, and returns their path in the

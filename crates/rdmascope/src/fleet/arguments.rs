@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValue;
 use measure::units;
+use report::fleet::ROUNDS_MAX;
 use verdict::fleet::SCHEDULES;
 
 use crate::cli::time::time_above_zero;
@@ -73,7 +74,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3))]
     pub(super) passes: Option<u32>,
     /// Rounds of a schedule that draws pairs.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX.into()))]
     pub(super) rounds: u32,
     /// Most pairs that are measured at the same time [default: as many as the schedule has].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -115,6 +116,9 @@ pub(crate) struct FleetArguments {
     /// runs/fleet-TIME].
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Print the verdict as one JSON object, and the text on standard error.
+    #[arg(long)]
+    pub(super) json: bool,
     /// Go on with the fleet in this directory, which was stopped or killed, with the same command
     /// line. Pairs that were measured are not measured again.
     #[arg(long, value_name = "DIR", exclusive = true)]

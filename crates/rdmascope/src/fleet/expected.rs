@@ -1,5 +1,6 @@
 //! What a fleet is compared with, beside its own members: stated limits, and an earlier fleet.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use bench::PATTERNS;
@@ -9,37 +10,67 @@ use measure::record::{Device, Fleet, FleetMember, Point};
 use measure::store::RunReader;
 use measure::units::Dimension;
 use report::fleet::{Question, Row, examined, link_limit};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::arguments::FleetArguments;
 use crate::failure::Usage;
 
-/// Returns the least throughput of a pair, in bytes/s.
-pub(super) fn at_least(text: &str, spec: &PointSpec, devices: &[Device]) -> Result<f64, Usage> {
-    let refused = |why: &str| Usage(format!("--at-least {text}: {why}"));
-    // A share alone is one of the link.
-    let is_share = text.trim_end().ends_with('%');
-    let bound = format!(">= {text}{}", if is_share { " of link" } else { "" });
-    let bound = Bound::parse(&bound).map_err(|_| refused("give a bandwidth such as 10Gb/s, or 90%"))?;
-    bound.check(Dimension::Bandwidth).map_err(|why| refused(&why))?;
-    match bound.limit {
-        Limit::Number { at, .. } => Ok(at),
-        Limit::OfLink(share) => {
-            let limit = shape(spec).and_then(|point| link_limit(&point, devices, PATTERNS));
-            let unknown = "what the link carries is not known here: give a bandwidth such as 10Gb/s";
-            Ok(share * limit.ok_or_else(|| refused(unknown))?)
+/// What the user states of every pair.
+#[derive(Default)]
+pub(super) struct Limits {
+    /// The words and the limit of the least throughput.
+    at_least: Option<(String, Limit)>,
+    /// The largest latency, in ns.
+    pub(super) at_most: Option<f64>,
+}
+
+impl Limits {
+    /// Reads what the user states.
+    pub(super) fn of(arguments: &FleetArguments) -> Result<Self, Usage> {
+        let at_least = arguments.at_least.as_ref().map(|text| {
+            // A share alone is one of the link.
+            let of_link = if text.trim_end().ends_with('%') { " of link" } else { "" };
+            let bound = format!(">= {text}{of_link}");
+            let limit = limit(
+                "--at-least",
+                text,
+                &bound,
+                Dimension::Bandwidth,
+                "a bandwidth such as 10Gb/s, or 90%",
+            )?;
+            Ok((text.clone(), limit))
+        });
+        let at_most = arguments.at_most.as_ref().map(|text| {
+            let example = "a time such as 5us";
+            match limit("--at-most", text, &format!("<= {text}"), Dimension::Time, example)? {
+                Limit::Number { at, .. } => Ok(at),
+                Limit::OfLink(_) => Err(Usage(format!("--at-most {text}: give {example}"))),
+            }
+        });
+        Ok(Self { at_least: at_least.transpose()?, at_most: at_most.transpose()? })
+    }
+
+    /// Returns the least throughput of a pair, in bytes/s, if one is stated.
+    pub(super) fn least(&self, spec: &PointSpec, devices: &[Device]) -> Result<Option<f64>, Usage> {
+        match &self.at_least {
+            None => Ok(None),
+            Some((_, Limit::Number { at, .. })) => Ok(Some(*at)),
+            Some((text, Limit::OfLink(share))) => {
+                let limit = shape(spec).and_then(|point| link_limit(&point, devices, PATTERNS));
+                let unknown = "what the link carries is not known here: give a bandwidth such as 10Gb/s";
+                let limit = limit.ok_or_else(|| Usage(format!("--at-least {text}: {unknown}")))?;
+                Ok(Some(share * limit))
+            }
         }
     }
 }
 
-/// Returns the largest latency of a pair, in ns.
-pub(super) fn at_most(text: &str) -> Result<f64, Usage> {
-    let refused = |why: &str| Usage(format!("--at-most {text}: {why}"));
-    let bound = Bound::parse(&format!("<= {text}")).map_err(|_| refused("give a time such as 5us"))?;
-    bound.check(Dimension::Time).map_err(|why| refused(&why))?;
-    match bound.limit {
-        Limit::Number { at, .. } => Ok(at),
-        Limit::OfLink(_) => Err(refused("give a time such as 5us")),
-    }
+/// Reads a bound of a dimension.
+fn limit(option: &str, text: &str, bound: &str, dimension: Dimension, example: &str) -> Result<Limit, Usage> {
+    let refused = |why: &str| Usage(format!("{option} {text}: {why}"));
+    let bound = Bound::parse(bound).map_err(|_| refused(&format!("give {example}")))?;
+    bound.check(dimension).map_err(|why| refused(&why))?;
+    Ok(bound.limit)
 }
 
 /// Returns a point as it will be measured, without numbers.
@@ -57,6 +88,7 @@ type Cells = Vec<(u32, u32, f64)>;
 
 /// The cells of an earlier fleet, by quantity, with the members of this one.
 pub(super) struct Baseline {
+    plan: Value,
     fleet: Fleet,
     cells: Vec<(String, Cells)>,
 }
@@ -75,14 +107,42 @@ impl Baseline {
         };
         let cells = question.rows.iter().zip(&found.quantities);
         let cells = cells.map(|(row, judged)| (row.name.to_owned(), values(row, judged))).collect();
-        Ok(Self { fleet, cells })
+        Ok(Self { plan: run.plan, fleet, cells })
+    }
+
+    /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of
+    /// this fleet that it does not have.
+    pub(super) fn check(&self, plan: &Value, fleet: &Fleet) -> Result<Vec<String>, Usage> {
+        let parallel = |fleet: &Fleet| fleet.parallel.map_or("all".to_owned(), |most| most.to_string());
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let mut kinds = vec![
+            ("the subject".to_owned(), text(&self.plan["fleet"]), text(&plan["fleet"])),
+            ("the schedule".to_owned(), self.fleet.schedule.clone(), fleet.schedule.clone()),
+            ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet)),
+        ];
+        let experiments = plan["experiments"].as_array().into_iter().flatten().enumerate();
+        for (index, experiment) in experiments {
+            for (axis, now) in experiment["axes"].as_object().into_iter().flatten() {
+                let earlier = text(&self.plan["experiments"][index]["axes"][axis]);
+                kinds.push((format!("{axis} of {}", text(&experiment["name"])), earlier, text(now)));
+            }
+        }
+        if let Some((what, earlier, now)) = kinds.into_iter().find(|(_, earlier, now)| earlier != now) {
+            let words = format!("--baseline: {what} is {earlier} in the earlier fleet, and {now} now");
+            return Err(Usage(words));
+        }
+        let known: BTreeSet<&str> = self.fleet.members.iter().map(|member| member.name.as_str()).collect();
+        let names = fleet.members.iter().map(|member| &member.name);
+        Ok(names.filter(|name| !known.contains(name.as_str())).cloned().collect())
     }
 
     /// The cells of a quantity between members that both fleets have.
-    pub(super) fn cells(&self, quantity: &str, members: &[FleetMember]) -> Vec<(u32, u32, f64)> {
+    pub(super) fn cells(&self, quantity: &str, members: &[FleetMember]) -> Cells {
+        let places: BTreeMap<&str, u32> =
+            members.iter().map(|member| member.name.as_str()).zip(0..).collect();
         let here = |member: u32| {
             let name = &self.fleet.members.get(member as usize)?.name;
-            u32::try_from(members.iter().position(|known| known.name == *name)?).ok()
+            places.get(name.as_str()).copied()
         };
         let of = self.cells.iter().filter(|(name, _)| name == quantity).flat_map(|(_, cells)| cells);
         of.filter_map(|(from, to, value)| Some((here(*from)?, here(*to)?, *value))).collect()

@@ -53,7 +53,13 @@ fn lines(text: &str) -> Result<Vec<Host>, (usize, String)> {
                 return Err(bad(format!("{key} is given twice")));
             }
         }
-        let devices = given.get("devices").map(|all| all.split(',').map(str::to_owned).collect());
+        let devices: Option<Vec<String>> =
+            given.get("devices").map(|all| all.split(',').map(str::to_owned).collect());
+        let mut known = BTreeSet::new();
+        if let Some(bad_one) = devices.iter().flatten().find(|name| name.is_empty() || !known.insert(*name)) {
+            let why = if bad_one.is_empty() { "an empty name" } else { "a name twice" };
+            return Err(bad(format!("devices= has {why}")));
+        }
         let host = Host {
             name: String::new(),
             group: given.get("group").map(|&group| group.to_owned()),
@@ -205,6 +211,10 @@ mod tests {
         assert_eq!(names, ["n1", "n2", "n3"]);
         assert_eq!(hosts[1].group.as_deref(), Some("leaf1"));
         assert_eq!(hosts[0].devices, ["mlx5_0", "mlx5_1"]);
+        for (text, why) in [("n1 devices=a,,b", "an empty name"), ("\nn1 devices=a,a", "a name twice")] {
+            let line = text.lines().count();
+            assert_eq!(lines(text), Err((line, format!("devices= has {why}"))));
+        }
         assert_eq!(hosts[2], Host { name: "n3".to_owned(), ..Host::default() });
         let wrong = |text: &str| lines(text).unwrap_err();
         assert_eq!(wrong("a\nb leaf1"), (2, "\"leaf1\" is not group=NAME or devices=NAME,NAME".to_owned()));

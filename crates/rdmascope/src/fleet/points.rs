@@ -33,11 +33,16 @@ impl Asked {
             let settings = start(pattern, Some(subject), subject.operation);
             let size = if quantity == "latency" { arguments.small } else { arguments.large };
             let settings = settings.axis(axis::SIZE_BYTES.value(size));
-            let amount = match quantity {
-                "latency" => Settings { iterations: Some(arguments.iters), ..settings },
-                _ => Settings { duration_s: Some(arguments.duration.as_secs_f64()), ..settings },
+            let duration_s = arguments.duration.as_secs_f64();
+            let (amount, longest_s) = match quantity {
+                "latency" => {
+                    let iterations = Some(arguments.iters);
+                    (Settings { iterations, ..settings }, arguments.iters as f64 * MESSAGE_S)
+                }
+                _ => (Settings { duration_s: Some(duration_s), ..settings }, duration_s),
             };
-            let settings = Settings { keep_samples: Some(false), timeout_s: Some(TIMEOUT_S), ..amount };
+            let timeout_s = Some(TIMEOUT_S + longest_s);
+            let settings = Settings { keep_samples: Some(false), timeout_s, ..amount };
             plan = plan.experiment(quantity, pattern, settings);
         }
         let resolved = resolve(&plan, &Options::default())?;
@@ -71,5 +76,7 @@ fn subject(pattern: Pattern, word: &str) -> Result<&'static Subject, Usage> {
     })
 }
 
-/// The time limit of a point, in s: a pair that hangs costs its round no more.
+/// The time limit of a point beside its messages, in s: a pair that hangs costs its round no more.
 const TIMEOUT_S: f64 = 20.0;
+/// The longest that a message of a latency may take, in s, on average.
+const MESSAGE_S: f64 = 1e-3;

@@ -9,7 +9,7 @@ use bench::point::PointSpec;
 use bench::process::fleet::{Fleet, Group};
 use bench::process::sink::Sink;
 use measure::clock::{Clock, Ticks};
-use measure::record::{InFleet, Run};
+use measure::record::{InFleet, Point, Run};
 use measure::store::RunWriter;
 use report::fleet::{Replay, Step};
 use verdict::fleet::{Measured, Probe, Purpose, Round};
@@ -60,7 +60,10 @@ impl Measuring<'_> {
         let mut groups = Vec::new();
         let mut further = self.members..;
         let mut busy = BTreeSet::new();
-        for (members, id) in step.members.iter().zip(self.next_id..) {
+        let has_left = |member: &usize| self.agents.left(*member).is_some();
+        let pairs = step.members.iter().filter(|members| !members.iter().any(has_left));
+        let pairs: Vec<[usize; 2]> = pairs.copied().collect();
+        for (members, id) in pairs.iter().zip(self.next_id..) {
             // In a round of a fan, all pairs share its centre, which has an agent for each of them.
             let agent = |member: &usize| match busy.insert(*member) {
                 true => *member,
@@ -70,17 +73,18 @@ impl Measuring<'_> {
             groups.push(Group { members: agents, spec: PointSpec { id, ..spec.clone() } });
         }
         self.next_id += groups.len() as u64;
-        let points = self.agents.measure(&groups, &mut self.voice)?;
-        for (pair, (mut point, _)) in step.members.iter().zip(points) {
+        let measured = self.agents.measure(&groups, &mut self.voice)?;
+        let mut points: Vec<Point> = measured.into_iter().map(|(point, _)| point).collect();
+        for (pair, point) in pairs.iter().zip(&mut points) {
             let members = pair.iter().map(|member| u32::try_from(*member).unwrap_or(u32::MAX));
             point.fleet = Some(InFleet { round, members: members.collect() });
             point.axes.insert(PAIR.to_owned(), self.names(pair).into());
-            self.writer.append(&point)?;
-            self.replay.add(&point);
-            self.voice.ended();
         }
-        let members = step.members.iter().flatten().copied();
-        Ok(self.note_left(members)?)
+        self.writer.append_all(&points)?;
+        points.iter().for_each(|point| self.replay.add(point));
+        self.voice.ended(points.len());
+        self.note_left(pairs.into_iter().flatten())?;
+        Ok(())
     }
 
     /// The names of members, as the path of messages from the first to the second.
@@ -105,6 +109,7 @@ impl Measuring<'_> {
                 is_new = true;
             }
         }
+        self.replay.leaves_out(fleet);
         match is_new {
             true => self.write(),
             false => Ok(()),

@@ -24,9 +24,14 @@ impl Voice {
         self.progress.started(what, None);
     }
 
-    /// A point has ended.
-    pub(super) fn ended(&mut self) {
-        self.progress.ended();
+    /// So many points are expected; suspects add some.
+    pub(super) fn expects(&self, points: u64) {
+        self.progress.plan(points);
+    }
+
+    /// Points have ended.
+    pub(super) fn ended(&mut self, points: usize) {
+        (0..points).for_each(|_| self.progress.ended());
     }
 
     /// Ends the display.

@@ -16,7 +16,7 @@ pub(super) fn of_mpi(job: &Job) -> Option<String> {
 }
 
 /// Returns the warnings of a run, which limit all of its numbers.
-pub(super) fn of(run: &Run) -> Vec<String> {
+pub(crate) fn of(run: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
     if run.is_of_softdev() {
         warnings.push(OF_MEMORY.to_owned());

@@ -27,6 +27,7 @@ mod init;
 mod joint;
 mod json;
 mod kernel_device;
+mod kernel_fleet;
 mod kernel_memory;
 mod kernel_network;
 mod kill;

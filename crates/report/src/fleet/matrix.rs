@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::stats::spread;
 use verdict::fleet::{Cell, Hosts, Judged};
 
 use super::value::Row;
@@ -44,9 +45,8 @@ impl Matrix {
         for (index, block) in blocks.iter().enumerate() {
             block.iter().for_each(|member| block_of[*member] = index);
         }
-        let mut values: Vec<f64> = judged.cells.iter().map(|cell| cell.value).collect();
-        values.sort_by(f64::total_cmp);
-        let middle = values.get(values.len() / 2).copied().unwrap_or_default();
+        let values: Vec<f64> = judged.cells.iter().map(|cell| cell.value).collect();
+        let middle = spread(&values).map_or(0.0, |spread| spread.median);
         let mut worst: BTreeMap<(usize, usize), Worst> = BTreeMap::new();
         for cell in &judged.cells {
             let [from, to] = [cell.from, cell.to].map(|member| block_of.get(member as usize).copied());

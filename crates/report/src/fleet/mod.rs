@@ -5,23 +5,28 @@
 //! While a fleet is measured, the program runs it over a [`Replay`] of the record, and measures
 //! what the record lacks.
 
+mod json;
 mod matrix;
 mod names;
 mod outcome;
 mod quantiles;
 mod question;
 mod replay;
+mod tails;
 mod text;
 mod value;
 mod words;
 
+pub use json::json;
 pub(crate) use matrix::{Matrix, asymmetry, tenths};
 pub(crate) use outcome::open;
 pub use outcome::{Outcome, outcome};
-pub(crate) use quantiles::{SHARES, quantiles};
-pub use question::Question;
+pub(crate) use quantiles::SHARES;
+pub use question::{Question, ROUNDS_MAX};
 pub use replay::{Missing, Replay, Step, examined};
-pub use text::text;
+pub use tails::Tails;
+pub(crate) use tails::rows;
+pub use text::{of_record, text};
 pub use value::{QUANTITIES, Row};
 pub(crate) use words::Words;
 

@@ -28,6 +28,14 @@ impl Question {
             format!("there is no schedule {:?}: the schedules are {names}", fleet.schedule)
         })?;
         let members = fleet.members.len();
+        if members < 2 || fleet.left.keys().any(|left| *left as usize >= members) {
+            return Err(
+                "a fleet has at least two members, and those that are left out are among them".to_owned()
+            );
+        }
+        if !(1..=PASSES_MAX).contains(&fleet.passes) || !(1..=ROUNDS_MAX).contains(&fleet.rounds) {
+            return Err(format!("a fleet has 1 to {PASSES_MAX} passes and 1 to {ROUNDS_MAX} rounds"));
+        }
         let rows: Result<Vec<&Row>, String> = fleet
             .quantities
             .iter()
@@ -74,6 +82,21 @@ impl Question {
         Ok(Self { hosts: hosts(&fleet.members), options, rows })
     }
 }
+
+impl Question {
+    /// The points of the schedule, of all passes; suspects add some.
+    pub fn points(&self) -> u64 {
+        let Options { schedule, amounts, passes, seed, .. } = &self.options;
+        let pairs: usize = schedule.rounds(&self.hosts, amounts, *seed).map(|round| round.len()).sum();
+        let of_pair: u64 = self.rows.iter().map(|row| if row.is_directed { 2 } else { 1 }).sum();
+        pairs as u64 * of_pair * passes.unwrap_or(schedule.passes) as u64
+    }
+}
+
+/// The most passes and rounds of a fleet.
+const PASSES_MAX: u32 = 3;
+/// As many rounds have every pair of any fleet several times.
+pub const ROUNDS_MAX: u32 = 100_000;
 
 /// Returns the members with their groups, in the order of [`GROUPINGS`].
 fn hosts(members: &[FleetMember]) -> Hosts {

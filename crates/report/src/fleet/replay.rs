@@ -1,11 +1,13 @@
 //! The rounds of an examination, from recorded points.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use measure::record::{Fleet, Point};
 use verdict::fleet::{Cell, Examined, Measured, Place, Probe, Reading, Round, examine};
 
 use super::question::Question;
+use super::tails::Tails;
 use super::value::Row;
 
 /// The record ends here, and the procedure needs more.
@@ -13,6 +15,16 @@ use super::value::Row;
 pub struct Missing {
     /// The number of the round that is not in the record, or not whole.
     pub round: u64,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let round = self.round + 1;
+        write!(
+            f,
+            "the examination is not complete, it ended in round {round}: `rdmascope fleet --resume DIR` goes on with it"
+        )
+    }
 }
 
 /// Points of one quantity that are measured at the same time.
@@ -28,9 +40,12 @@ pub struct Step {
 pub struct Replay {
     points: BTreeMap<(u64, Vec<u32>, &'static str), Option<f64>>,
     rows: Vec<&'static Row>,
+    /// The members that the fleet went on without: they have no further points.
+    left: BTreeSet<u32>,
     rounds_in_time: Option<u32>,
     /// The number of the next round.
     next: u64,
+    tails: Tails,
 }
 
 impl Replay {
@@ -39,8 +54,10 @@ impl Replay {
         let mut replay = Self {
             points: BTreeMap::new(),
             rows: rows.to_vec(),
+            left: fleet.left.keys().copied().collect(),
             rounds_in_time: fleet.rounds_in_time,
             next: 0,
+            tails: Tails::default(),
         };
         points.iter().for_each(|point| replay.add(point));
         replay
@@ -49,9 +66,15 @@ impl Replay {
     /// Adds a point.
     pub fn add(&mut self, point: &Point) {
         let Some(place) = &point.fleet else { return };
+        self.tails.add(point);
         for row in self.rows.iter().filter(|row| row.name == point.experiment) {
             self.points.insert((place.round, place.members.clone(), row.name), row.value(point));
         }
+    }
+
+    /// Takes over that the fleet goes on without members.
+    pub fn leaves_out(&mut self, fleet: &Fleet) {
+        self.left = fleet.left.keys().copied().collect();
     }
 
     /// Takes over that time has ended the rounds of the schedule.
@@ -64,13 +87,22 @@ impl Replay {
         self.next
     }
 
-    /// Returns the points of the next round that are not in the record.
+    /// The 99 % latencies of the points.
+    pub fn tails(&self) -> &Tails {
+        &self.tails
+    }
+
+    /// Returns the points of the next round that are not in the record, of members that the fleet
+    /// still has.
     pub fn lacks(&self, round: &Round) -> Vec<Step> {
         let both = |row: &'static Row| [false, true].into_iter().filter(move |back| row.is_directed || !back);
         let steps = self.rows.iter().flat_map(|row| both(row).map(|is_back| (*row, is_back)));
         let lacking = steps.map(|(row, is_back)| {
             let members = round.pairs.iter().map(|[a, b]| if is_back { [*b, *a] } else { [*a, *b] });
-            Step { row, members: members.filter(|members| self.value(row, *members).is_none()).collect() }
+            let has_left = |member: &usize| self.left.contains(&rank(*member));
+            let is_missing =
+                |members: &[usize; 2]| !members.iter().any(has_left) && self.value(row, *members).is_none();
+            Step { row, members: members.filter(is_missing).collect() }
         });
         lacking.filter(|step| !step.members.is_empty()).collect()
     }
@@ -100,7 +132,6 @@ impl Replay {
 
     /// Returns the value of a point of the next round; none if it is not in the record.
     fn value(&self, row: &Row, [a, b]: [usize; 2]) -> Option<Option<f64>> {
-        let rank = |member: usize| u32::try_from(member).unwrap_or(u32::MAX);
         self.points.get(&(self.next, vec![rank(a), rank(b)], row.name)).copied()
     }
 }
@@ -122,6 +153,11 @@ impl Probe for Replay {
     fn goes_on(&mut self) -> bool {
         self.went_on().unwrap_or(true)
     }
+}
+
+/// The index of a member, as records have it.
+fn rank(member: usize) -> u32 {
+    u32::try_from(member).unwrap_or(u32::MAX)
 }
 
 /// Returns what the examination of a recorded fleet found: what the record says, or, if it does not

@@ -1,6 +1,6 @@
 //! A fleet on a terminal.
 
-use measure::record::{Fleet, Run};
+use measure::record::{Fleet, Point, Run};
 use measure::text::plain;
 use verdict::fleet::{Examined, Judged};
 
@@ -8,8 +8,21 @@ use super::matrix::{Matrix, tenths};
 use super::outcome::open;
 use super::quantiles::{SHARES, quantiles};
 use super::question::Question;
+use super::replay::examined;
+use super::tails::{Tails, rows};
 use super::value::Row;
 use super::words::Words;
+
+/// Returns what is printed of the record of a fleet, as [`text()`].
+///
+/// # Errors
+///
+/// Why it cannot be examined.
+pub fn of_record(run: &Run, fleet: &Fleet, points: &[Point], line: Option<usize>) -> Result<String, String> {
+    let question = Question::of(fleet)?;
+    let examined = examined(&question, fleet, points).map_err(|missing| missing.to_string())?;
+    Ok(text(run, fleet, &question, &examined, &Tails::of(points), line))
+}
 
 /// Returns what is printed when a fleet has been examined: the verdict, the culprits, what could
 /// have been found, quantiles over the pairs, and matrices. `line` is the width of the terminal.
@@ -18,6 +31,7 @@ pub fn text(
     fleet: &Fleet,
     question: &Question,
     examined: &Examined,
+    tails: &Tails,
     line: Option<usize>,
 ) -> String {
     let words = Words::new(fleet, question, examined);
@@ -40,7 +54,7 @@ pub fn text(
             out += &format!(" would have been named: {}\n", words.detectable(judged, thresholds));
         }
     }
-    out += &table(examined);
+    out += &table(examined, tails);
     for judged in &examined.quantities {
         out += &matrix(&words, judged, width);
     }
@@ -58,32 +72,25 @@ fn listed(word: &str, lines: impl Iterator<Item = String>) -> String {
 }
 
 /// The quantiles over pairs, a row for each quantity.
-fn table(examined: &Examined) -> String {
-    let rows: Vec<(&Row, &Judged, [f64; SHARES.len()])> = examined
-        .quantities
-        .iter()
-        .filter_map(|judged| {
-            let row = Row::named(&judged.name)?;
-            Some((row, judged, quantiles(row, judged)?))
+fn table(examined: &Examined, tails: &Tails) -> String {
+    let rows = examined.quantities.iter().flat_map(|judged| rows(judged, tails));
+    let rows: String = rows
+        .map(|(name, row, values)| {
+            let (unit, one) = row.unit(values[SHARES.len() / 2]);
+            let mut out = format!(" {:<18}", format!("{name}[{unit}]"));
+            for value in values {
+                let value = value / one;
+                let digits = if value < 10.0 { 2 } else { usize::from(value < 1000.0) };
+                out += &format!("{value:>8.digits$}");
+            }
+            out + "\n"
         })
         .collect();
     if rows.is_empty() {
-        return String::new();
+        return rows;
     }
-    let mut out = format!("\n {:<18}", "of pairs");
-    SHARES.iter().for_each(|(name, _)| out += &format!("{name:>8}"));
-    out += "\n";
-    for (row, _, values) in rows {
-        let (unit, one) = row.unit(values[SHARES.len() / 2]);
-        out += &format!(" {:<18}", format!("{}[{unit}]", row.name));
-        for value in values {
-            let value = value / one;
-            let digits = if value < 10.0 { 2 } else { usize::from(value < 1000.0) };
-            out += &format!("{value:>8.digits$}");
-        }
-        out += "\n";
-    }
-    out
+    let heads: String = SHARES.iter().map(|(name, _)| format!("{name:>8}")).collect();
+    format!("\n {:<18}{heads}\n{rows}", "of pairs")
 }
 
 /// The matrix of a quantity: a character for each pair.

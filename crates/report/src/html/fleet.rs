@@ -1,7 +1,8 @@
 //! The examination of a fleet: the answer, the culprits with their evidence, and a heat map of each
 //! quantity whose cells lead to their distributions.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use measure::record::{Fleet, Point, Run};
@@ -11,7 +12,7 @@ use verdict::fleet::{Cell, Examined, Judged};
 use super::prose::{prose, sentence};
 use super::table;
 use crate::fleet::{
-    Matrix, Outcome, Question, Row, SHARES, Words, asymmetry, examined, open, outcome, quantiles, tenths,
+    Matrix, Outcome, Question, Row, SHARES, Tails, Words, asymmetry, examined, open, outcome, rows, tenths,
 };
 
 /// The id of the section.
@@ -20,6 +21,8 @@ pub(super) const ID: &str = "fleet";
 pub(super) const TITLE: &str = "Fleet";
 /// The most rows of a heat map; more members share rows.
 const ROWS_MAX: usize = 128;
+/// The most points of which a page has all.
+const POINTS_MAX: usize = 10_000;
 /// The most culprits on the first screen.
 const CULPRITS_FIRST: usize = 6;
 /// The most suspects and congested paths that are listed.
@@ -42,10 +45,7 @@ impl<'a> Found<'a> {
         let fleet = run.fleet.as_ref()?;
         Some(Question::of(fleet).and_then(|question| match examined(&question, fleet, points) {
             Ok(examined) => Ok(Self { fleet, question, examined }),
-            Err(missing) => Err(format!(
-                "the examination is not complete, it ended in round {}: `rdmascope fleet --resume DIR` goes on with it",
-                missing.round + 1
-            )),
+            Err(missing) => Err(missing.to_string()),
         }))
     }
 }
@@ -80,6 +80,26 @@ pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {
     }
 }
 
+/// The points that the page lists: of a large fleet, those that the cells of its heat maps lead to.
+pub(super) fn listed<'p>(found: Option<&Result<Found<'_>, String>>, points: &'p [Point]) -> Cow<'p, [Point]> {
+    let Some(Ok(Found { question, examined, .. })) = found.filter(|_| points.len() > POINTS_MAX) else {
+        return Cow::Borrowed(points);
+    };
+    let of_cells = examined.quantities.iter().filter_map(|judged| {
+        let ids = ids(Row::named(&judged.name)?, judged, points);
+        let matrix = Matrix::of(&question.hosts, judged, ROWS_MAX);
+        Some(
+            matrix
+                .worst
+                .into_values()
+                .filter_map(|worst| ids.get(&worst.pair).copied())
+                .collect::<Vec<u64>>(),
+        )
+    });
+    let of_cells: BTreeSet<u64> = of_cells.flatten().collect();
+    Cow::Owned(points.iter().filter(|point| of_cells.contains(&point.id)).cloned().collect())
+}
+
 /// The section; empty for other runs.
 pub(super) fn render(found: Option<&Result<Found<'_>, String>>, points: &[Point]) -> Markup {
     match found {
@@ -97,6 +117,12 @@ fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> M
         p class="caption" {
             "Schedule " (question.options.schedule.name) ": " (question.options.schedule.help) ". " (words.measured()) "."
         }
+        @if points.len() > POINTS_MAX {
+            p class="caption" {
+                "Of " (grouped(points.len() as u64)) " points, the page has those that a cell leads to. "
+                code { "rdmascope export" } " writes all."
+            }
+        }
         (list("Culprits", examined.culprits.iter().map(|culprit| words.culprit(culprit)).collect()))
         (list("Congestion", examined.congestion.iter().map(|one| words.congestion(one)).collect()))
         (list("Not decided", open(fleet, examined).map(|one| words.undecided(one)).collect()))
@@ -105,7 +131,7 @@ fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> M
             ul { @for (name, reason) in &left { li { strong { (name) } ": " (prose(reason)) } } }
         }
         (seen(&words, examined))
-        (over_pairs(examined))
+        (over_pairs(examined, &Tails::of(points)))
         @for judged in &examined.quantities { (maps(&words, judged, points)) }
         @if !cleared.is_empty() {
             details {
@@ -146,7 +172,7 @@ fn seen(words: &Words<'_>, examined: &Examined) -> Markup {
 }
 
 /// The quantiles over pairs.
-fn over_pairs(examined: &Examined) -> Markup {
+fn over_pairs(examined: &Examined, tails: &Tails) -> Markup {
     let head = html! {
         thead {
             tr {
@@ -159,9 +185,9 @@ fn over_pairs(examined: &Examined) -> Markup {
     let bodies = html! {
         tbody {
             @for judged in &examined.quantities {
-                @if let Some((row, values)) = Row::named(&judged.name).and_then(|row| Some((row, quantiles(row, judged)?))) {
+                @for (name, row, values) in rows(judged, tails) {
                     tr {
-                        th scope="row" { (judged.name) }
+                        th scope="row" { (name) }
                         @for value in values { td { (row.shown(value)) } }
                         td { (grouped(judged.cells.len() as u64)) }
                     }

@@ -71,10 +71,11 @@ pub fn write(
     samples: &dyn SampleSource,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let shown = Points { points, devices: &run.devices, patterns };
+    let fleet = fleet::Found::of(run, points);
+    let listed = fleet::listed(fleet.as_ref(), points);
+    let shown = Points { points: &listed, devices: &run.devices, patterns };
     let figures = figures::render(run, shown, samples);
     let data = data::collect(shown, figures.charts, samples);
-    let fleet = fleet::Found::of(run, points);
     let judged = judge(&run.expectations, shown);
     let answers = answer(&run.findings, shown, no_network(run));
     let first = match &fleet {

@@ -1,0 +1,119 @@
+//! The record of a fleet that begins.
+
+use std::collections::BTreeMap;
+
+use bench::process::fleet::Fleet;
+use measure::record::{self, FleetMember, FleetQuantity, Run, SCHEMA_VERSION};
+use report::fleet::{QUANTITIES, Row};
+use verdict::fleet::Schedule;
+
+use super::arguments::FleetArguments;
+use super::expected::{Baseline, Limits};
+use super::points::Asked;
+use crate::failure::Usage;
+use crate::sink;
+
+/// Returns the record of a fleet that begins.
+pub(super) fn begun(
+    arguments: &FleetArguments,
+    command: Vec<String>,
+    members: Vec<FleetMember>,
+    asked: &Asked,
+    agents: &Fleet<'_>,
+) -> Run {
+    let hellos: Vec<_> = (0..members.len()).map(|member| agents.hello(member).ok()).collect();
+    let known = |rank: u32, name: &str| record::Environment {
+        rank,
+        hostname: name.to_owned(),
+        ..record::Environment::default()
+    };
+    let environments = (0u32..).zip(&members).zip(&hellos).map(|((rank, member), hello)| {
+        hello.map_or_else(|| known(rank, &member.name), |hello| hello.description.environment.clone())
+    });
+    let environments = environments.collect();
+    let here = || hellos.iter().flatten().map(|hello| &hello.description);
+    let schedule = Schedule::named(&arguments.schedule);
+    let passes = arguments.passes.unwrap_or_else(|| schedule.map_or(1, |schedule| schedule.passes as u32));
+    let mut plan = asked.resolved.plan.clone();
+    plan["fleet"] = asked.word.clone().into();
+    let quantities =
+        QUANTITIES.iter().map(|row| FleetQuantity { name: row.name.to_owned(), ..FleetQuantity::default() });
+    let devices = match asked.is_verbs {
+        true => here().filter_map(|description| description.device.clone()).collect(),
+        false => Vec::new(),
+    };
+    let run = Run {
+        schema_version: SCHEMA_VERSION,
+        program: sink::program(),
+        command,
+        started: sink::now(),
+        ended: None,
+        title: format!("Fleet of {} members, {}", members.len(), asked.word),
+        about: None,
+        quick: false,
+        plan,
+        points_planned: 0,
+        figures: Vec::new(),
+        findings: Vec::new(),
+        devices,
+        environments,
+        overheads: here().map(|description| description.overhead.clone()).collect(),
+        launches: Vec::new(),
+        expectations: Vec::new(),
+        fleet: Some(record::Fleet {
+            members,
+            quantities: quantities.collect(),
+            schedule: arguments.schedule.clone(),
+            passes,
+            rounds: arguments.rounds,
+            parallel: arguments.parallel,
+            time_s: arguments.time.map(|time| time.as_secs_f64()),
+            rounds_in_time: None,
+            least: arguments.least,
+            tolerance: arguments.tolerance,
+            alpha: ALPHA,
+            seed: SEED,
+            baseline: None,
+            left: BTreeMap::new(),
+            examined: None,
+        }),
+        warnings: Vec::new(),
+    };
+    Run { warnings: sink::warnings::of(&run), ..run }
+}
+
+/// Adds what the fleet is compared with, beside its own members. Returns the members that the
+/// baseline does not have.
+pub(super) fn expect(
+    arguments: &FleetArguments,
+    limits: &Limits,
+    run: &mut Run,
+    asked: &Asked,
+    baseline: Option<&Baseline>,
+) -> Result<Vec<String>, Usage> {
+    let Some(fleet) = &mut run.fleet else { return Ok(Vec::new()) };
+    let new = baseline.map_or(Ok(Vec::new()), |baseline| baseline.check(&run.plan, fleet))?;
+    fleet.baseline = arguments.baseline.as_ref().map(|directory| directory.display().to_string());
+    for quantity in &mut fleet.quantities {
+        let row = Row::named(&quantity.name);
+        let is_rate = row.is_some_and(|row| row.is_rate);
+        quantity.expected = match is_rate {
+            true => asked.spec(&quantity.name).and_then(|spec| limits.least(spec, &run.devices).transpose()),
+            false => limits.at_most.map(Ok),
+        }
+        .transpose()?;
+        if let Some(baseline) = baseline {
+            quantity.baseline = baseline.cells(&quantity.name, &fleet.members);
+            if quantity.baseline.is_empty() {
+                let words = "--baseline: the earlier fleet has no pair of these hosts";
+                return Err(Usage(words.to_owned()));
+            }
+        }
+    }
+    Ok(new)
+}
+
+/// The share of healthy fleets in which something may be named.
+const ALPHA: f64 = 0.01;
+/// Any seed does: the pairs that it draws are the same in every run.
+const SEED: u64 = 1;
