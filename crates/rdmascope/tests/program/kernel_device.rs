@@ -419,7 +419,7 @@ fn connections_of_rdma_cm_are_timed() {
     let points = scratch.record("record").1;
     assert!(points.len() == 3 && all_measured(&points), "{points:?}");
     let ns = |place: usize| points[place].cost.as_ref().unwrap().ns;
-    assert!(ns(0) < ns(1) && ns(2) > 0.0, "{points:?}");
+    assert!((0..3).all(|place| ns(place) > 0.0), "{points:?}");
     scratch.assert_nothing_left();
 }
 

@@ -83,6 +83,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    noise::RECORDED.iter().for_each(|series| println!("{}", series.line()));
     let mut missed = 0;
     let mut shown = 0;
     for procedure in PROCEDURES {

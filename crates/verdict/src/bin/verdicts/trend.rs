@@ -4,7 +4,7 @@ use measure::random::Random;
 use verdict::regime;
 use verdict::trend::changes;
 
-use crate::noise::RESIDUALS;
+use crate::noise::{Series, mixed};
 use crate::{Answer, Row, Settings};
 
 /// Runs of a series.
@@ -67,16 +67,17 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
 /// The changes that are found in a series, which changes by a step.
 fn found(noise: Noise, seed: u64, step: f64) -> Vec<usize> {
     let mut random = Random(seed);
-    let start = (random.fraction() * RESIDUALS.len() as f64) as usize;
+    let recorded = Series::drawn(mixed(&[seed, 3]));
+    let start = random.bits() >> 1;
     let mut last = 0.0;
     let mut placements = Vec::new();
     let mut series = Vec::new();
-    for run in 0..RUNS {
+    for (run, time) in (0..RUNS).zip(start..) {
         let is_far = matches!(noise, Noise::Flips) && random.fraction() < 0.2;
-        let anywhere = (random.fraction() * RESIDUALS.len() as f64) as usize;
+        let anywhere = random.bits();
         let deviation = match noise {
-            Noise::Recorded | Noise::Flips => RESIDUALS[anywhere],
-            Noise::InOrder => RESIDUALS[(start + run) % RESIDUALS.len()],
+            Noise::Recorded | Noise::Flips => recorded.residual(anywhere),
+            Noise::InOrder => recorded.residual(time),
             Noise::Autoregressive => {
                 let squares: f64 = (0..4).map(|_| random.normal().powi(2)).sum();
                 last = 0.4 * last + random.normal() / (squares / 4.0).sqrt();

@@ -3,7 +3,7 @@
 use measure::random::Random;
 use verdict::fleet::{Hosts, Measured, Probe, Reading, Round};
 
-use crate::noise::{Noise, mixed};
+use crate::noise::{Noise, Series, mixed};
 
 /// The scale of the noise of one measurement, and the standard deviation of healthy hosts.
 pub(super) const SCALE: f64 = 0.01;
@@ -48,13 +48,15 @@ struct Quantity {
     send: Vec<f64>,
     receive: Vec<f64>,
     truth: Truth,
+    /// The recorded series whose noise it has.
+    series: &'static Series,
 }
 
 impl<'a> Simulated<'a> {
     /// A fleet with a truth for each quantity, directed or not.
     pub(super) fn new(hosts: &'a Hosts, noise: Noise, truths: &[(bool, Truth)], seed: u64) -> Self {
         let mut random = Random(mixed(&[seed, 1]));
-        let quantities = truths.iter().map(|(is_directed, truth)| {
+        let quantities = (0..).zip(truths).map(|(index, (is_directed, truth))| {
             // Half of a host's variance is in both of its directions.
             let own: Vec<f64> = (0..hosts.count).map(|_| random.normal()).collect();
             let mut effects = |slow: &[(usize, f64)]| {
@@ -65,7 +67,8 @@ impl<'a> Simulated<'a> {
             };
             let send = effects(&truth.send);
             let receive = effects(&truth.receive);
-            Quantity { is_directed: *is_directed, send, receive, truth: truth.clone() }
+            let series = Series::drawn(mixed(&[seed, 3, index]));
+            Quantity { is_directed: *is_directed, send, receive, truth: truth.clone(), series }
         });
         let quantities = quantities.collect();
         let flips = vec![false; hosts.count];
@@ -92,7 +95,7 @@ impl<'a> Simulated<'a> {
 
     /// One direction of a pair, or its value in both.
     fn value(&self, index: usize, [from, to]: [usize; 2], common: f64) -> f64 {
-        let Quantity { is_directed, send, receive, truth } = &self.quantities[index];
+        let Quantity { is_directed, send, receive, truth, series } = &self.quantities[index];
         let ends = if *is_directed { [from, to] } else { [from.min(to), from.max(to)] };
         let hosts = match is_directed {
             true => send[from] + receive[to],
@@ -103,7 +106,7 @@ impl<'a> Simulated<'a> {
         let crosses = truth.group.filter(|(one, _)| (group(from) == Some(*one)) != (group(to) == Some(*one)));
         let flips = [from, to].into_iter().filter(|&host| self.flips[host]).count() as f64 * FLIP;
         let stream = mixed(&[self.seed, index as u64, ends[0] as u64, ends[1] as u64]);
-        let noise = SCALE * self.noise.deviation(stream, self.time);
+        let noise = SCALE * self.noise.deviation(series, stream, self.time);
         hosts + pairs.sum::<f64>() + crosses.map_or(0.0, |(_, effect)| effect) - flips + noise + common
     }
 }

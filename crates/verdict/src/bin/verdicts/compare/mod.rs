@@ -1,28 +1,20 @@
-//! Comparisons of synthetic runs whose difference is known.
-//!
-//! A run has a number of each point: the level of its point, noise of a recorded shape (half of its
-//! variance common to all points of the run), the drift of the machine, and in one of five runs the
-//! far regime of placement.
+//! Comparisons of runs whose difference is known.
+
+mod machine;
 
 use std::collections::BTreeMap;
 
 use measure::random::Random;
 use verdict::compare::{Answer, Cell, Design, Question, Verdict, compare};
 
-use crate::noise::RESIDUALS;
+use self::machine::{Machine, Recorded, Synthetic};
+use crate::noise::{RECORDED, mixed};
 use crate::{Answer as Outcome, Row, Settings};
 
 /// The margin of all comparisons: the program's default.
 const MARGIN: f64 = 0.05;
 /// A difference that must not be called the same.
 const BEYOND_MARGIN: f64 = 0.06;
-/// Standard deviation of the drift from one run to the next.
-const DRIFT: f64 = 0.003;
-/// The share of runs of the far regime, the core-to-core latencies of both in ns, and the shift of
-/// the far one: as on a machine whose hypervisor moves CPUs.
-const FAR_SHARE: f64 = 0.2;
-const PLACEMENTS_NS: [f64; 2] = [30.0, 198.0];
-const FAR_SHIFT: f64 = -1.166;
 /// A step of the clock: 5 ns of 95 ns.
 const STEP: f64 = 0.051;
 /// Sessions of a history.
@@ -46,27 +38,47 @@ struct Plan {
     points: usize,
     /// Runs of a side.
     runs: usize,
-    /// Whether half of the points sit on steps of the clock.
-    has_steps: bool,
+    source: Source,
+}
+
+/// Where the numbers of the runs come from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Source {
+    /// They are made.
+    Synthetic,
+    /// They are made, and half of the points sit on steps of the clock.
+    Steps,
+    /// They were recorded.
+    Recorded,
 }
 
 /// All rows.
 pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
     let mut rows = Vec::new();
-    let orders = [(Order::Random, 10), (Order::Random, 20), (Order::Pairs, 20), (Order::History, 10)];
     for points in [1, 8, 33, 100] {
-        for (order, runs) in orders {
-            let plan = Plan { order, points, runs, has_steps: false };
-            let kinds: &[Kind] = match order {
-                Order::History => &KINDS[..1],
-                Order::Random | Order::Pairs => &KINDS,
-            };
-            let trials = trials(settings, points);
-            rows.extend(kinds.iter().filter(|_| trials > 0).map(|kind| row(plan, *kind, trials)));
-        }
+        rows.extend(rows_of(settings, Source::Synthetic, points));
     }
-    let steps = Plan { order: Order::Random, points: 8, runs: 20, has_steps: true };
+    for points in [1, RECORDED.len()] {
+        rows.extend(rows_of(settings, Source::Recorded, points));
+    }
+    let steps = Plan { order: Order::Random, points: 8, runs: 20, source: Source::Steps };
     rows.extend(KINDS.map(|kind| row(steps, kind, trials(settings, 8))));
+    rows
+}
+
+/// The rows of one number of points, in all orders.
+fn rows_of(settings: &Settings, source: Source, points: usize) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let orders = [(Order::Random, 10), (Order::Random, 20), (Order::Pairs, 20), (Order::History, 10)];
+    for (order, runs) in orders {
+        let plan = Plan { order, points, runs, source };
+        let kinds: &[Kind] = match order {
+            Order::History => &KINDS[..1],
+            Order::Random | Order::Pairs => &KINDS,
+        };
+        let trials = trials(settings, points);
+        rows.extend(kinds.iter().filter(|_| trials > 0).map(|kind| row(plan, *kind, trials)));
+    }
     rows
 }
 
@@ -98,16 +110,20 @@ const KINDS: [Kind; 3] = [
 ];
 
 fn row(plan: Plan, kind: Kind, trials: u64) -> Row {
-    let Plan { order, points, runs, has_steps } = plan;
+    let Plan { order, points, runs, source } = plan;
     let order = match order {
         Order::Random => "random order",
         Order::Pairs => "by turns",
         Order::History => "sessions with history",
     };
-    let steps = if has_steps { ", half on clock steps" } else { "" };
+    let source = match source {
+        Source::Synthetic => "",
+        Source::Steps => ", half on clock steps",
+        Source::Recorded => ", recorded",
+    };
     let trial = kind.trial;
     Row {
-        name: format!("m={points} n={runs} {order}{steps}: {}", kind.name),
+        name: format!("m={points} n={runs} {order}{source}: {}", kind.name),
         bar: Some(kind.bar),
         trials,
         trial: Box::new(move |seed| trial(plan, seed)),
@@ -164,7 +180,18 @@ impl Plan {
 
     /// The questions of one comparison without a difference.
     fn questions(self, seed: u64) -> Vec<Question> {
-        let mut machine = Machine::new(self.points, seed);
+        match self.source {
+            Source::Synthetic | Source::Steps => self.measured(Synthetic::new(self.points, seed), seed),
+            Source::Recorded => {
+                let sessions = if self.order == Order::History { SESSIONS } else { 0 };
+                let runs = (sessions + 2) * self.runs;
+                self.measured(Recorded::new(self.points, runs, seed), seed)
+            }
+        }
+    }
+
+    /// The questions of the runs of a machine.
+    fn measured(self, mut machine: impl Machine, seed: u64) -> Vec<Question> {
         let mut questions = vec![Question::default(); self.points];
         if self.order == Order::History {
             for _ in 0..SESSIONS {
@@ -173,7 +200,7 @@ impl Plan {
             }
         }
         let mut sides: [Vec<Vec<Cell>>; 2] = [Vec::new(), Vec::new()];
-        for side in self.sides(&mut machine.random) {
+        for side in self.sides(&mut Random(mixed(&[seed, 6]))) {
             sides[side].push(machine.run());
         }
         if self.order == Order::History {
@@ -182,7 +209,8 @@ impl Plan {
         for (point, question) in questions.iter_mut().enumerate() {
             let side = |runs: &[Vec<Cell>]| (0..).zip(runs).map(|(unit, run)| (unit, run[point])).collect();
             question.sides = sides.each_ref().map(|runs| side(runs));
-            if self.has_steps && point % 2 == 0 {
+            question.step = machine.step(point);
+            if self.source == Source::Steps && point % 2 == 0 {
                 on_steps(&mut question.sides);
                 question.step = STEP;
             }
@@ -223,42 +251,4 @@ fn keep(questions: &mut [Question], session: &[Vec<Cell>]) {
 fn on_steps(sides: &mut [BTreeMap<u32, Cell>; 2]) {
     let cells = sides.iter_mut().flat_map(BTreeMap::values_mut);
     cells.for_each(|cell| cell.y = (cell.y / STEP).round() * STEP);
-}
-
-/// A machine that measures runs one after the other.
-struct Machine {
-    random: Random,
-    scales: Vec<f64>,
-    level: f64,
-}
-
-impl Machine {
-    /// A machine whose points vary by 0.5 to 2 % from run to run; a single point by 0.5 %.
-    fn new(points: usize, seed: u64) -> Self {
-        let mut random = Random(seed);
-        let scale = |random: &mut Random| if points == 1 { 0.005 } else { random.magnitude(0.005, 0.02) };
-        let scales = (0..points).map(|_| scale(&mut random)).collect();
-        Self { random, scales, level: 0.0 }
-    }
-
-    fn run(&mut self) -> Vec<Cell> {
-        self.level += DRIFT * self.random.normal();
-        let is_far = self.random.fraction() < FAR_SHARE;
-        let common = self.residual();
-        let scales = self.scales.clone();
-        let mut cell = |scale: f64| {
-            let noise = (common + self.residual()) * std::f64::consts::FRAC_1_SQRT_2;
-            let far = if is_far { FAR_SHIFT } else { 0.0 };
-            Cell {
-                y: self.level + scale * noise + far,
-                placement_ns: Some(PLACEMENTS_NS[usize::from(is_far)]),
-            }
-        };
-        scales.into_iter().map(&mut cell).collect()
-    }
-
-    /// A residual of the recorded series, in units of its scale.
-    fn residual(&mut self) -> f64 {
-        RESIDUALS[(self.random.fraction() * RESIDUALS.len() as f64) as usize]
-    }
 }

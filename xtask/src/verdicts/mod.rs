@@ -1,14 +1,22 @@
 //! `cargo xtask verdicts`: proves the rates of error of verdicts, by simulation. The simulation is
 //! a program of the crate `verdict`, so that it runs the procedures that rdmascope runs.
 
+mod record;
+
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::shell;
 
-/// `cargo xtask verdicts`, with the options of that program.
+/// `cargo xtask verdicts`, with the options of that program, or with `--record N`.
 pub(crate) fn with(words: impl Iterator<Item = String>) -> Result<()> {
+    let words: Vec<String> = words.collect();
+    if let [option, cycles] = words.as_slice()
+        && option == "--record"
+    {
+        return record::record(cycles.parse().context("--record needs a number of cycles")?);
+    }
     shell::run_quietly(&["cargo", "build", "--release", "--quiet", "-p", "verdict", "--bin", "verdicts"])?;
     let program = shell::root().join("target/release/verdicts");
     let program = program.to_string_lossy().into_owned();
