@@ -155,13 +155,13 @@ fn a_distance_is_no_culprit_and_a_slow_host_behind_it_is_one() {
     let slow = run(&hosts, &options("all-pairs"), |asked| {
         let own = if asked.quantity == 0 && asked.from == 28 { -0.2 } else { 0.0 };
         // In isolation, the distance is another one.
-        let is_loaded = asked.round.pairs.len() > 2;
+        let is_loaded = asked.round.pairs.len() > 8;
         Some(own + across(asked) * if is_loaded { 1.0 } else { 0.3 })
     });
     assert_eq!(named(&slow), [(0, Place::Host(28), true, false)].into());
     let pair = run(&hosts, &options("all-pairs"), |asked| {
         let own = if asked.quantity == 0 && [asked.from, asked.to] == [28, 3] { -0.2 } else { 0.0 };
-        let is_loaded = asked.round.pairs.len() > 2;
+        let is_loaded = asked.round.pairs.len() > 8;
         Some(own + across(asked) * if is_loaded { 1.0 } else { 0.3 })
     });
     assert_eq!(named(&pair), [(0, Place::Pair { a: 3, b: 28 }, false, true)].into());
