@@ -1,5 +1,7 @@
 //! What an examination found, in sentences.
 
+use std::collections::BTreeSet;
+
 use measure::record::Fleet;
 use measure::text::counted;
 use verdict::fleet::{
@@ -39,13 +41,23 @@ impl<'a> Words<'a> {
                     self.examined.culprits.iter().map(|culprit| culprit.place).collect();
                 places.sort_unstable();
                 places.dedup();
-                counted(places.len() as u64, "culprit")
+                let is_missed = self.examined.congestion.iter().any(|one| one.against == Against::Floor);
+                match (places.is_empty(), is_missed) {
+                    (true, _) => MISSED.to_owned(),
+                    (false, true) => format!("{}, and {MISSED}", counted(places.len() as u64, "culprit")),
+                    (false, false) => counted(places.len() as u64, "culprit"),
+                }
             }
             Outcome::Healthy => format!("no culprit among {examined} members"),
-            Outcome::Undecided if open(fleet, self.examined).next().is_some() => {
-                "not decided: too little could be measured".to_owned()
-            }
             Outcome::Undecided => {
+                let mut open = open(fleet, self.examined);
+                if let Some(first) = open.next() {
+                    let more = match open.count() {
+                        0 => String::new(),
+                        more => format!(", and {more} more"),
+                    };
+                    return format!("not decided: {}{more}", self.undecided(first));
+                }
                 let left = counted(fleet.left.len() as u64, "member");
                 format!("not decided: no culprit among {examined} members, but {left} could not be examined")
             }
@@ -58,10 +70,7 @@ impl<'a> Words<'a> {
         let slow = |way| culprit.evidence(way).filter(|_| culprit.is_slow(way));
         let send = slow(Way::Send);
         let receive = slow(Way::Receive);
-        let than = match culprit.against {
-            Against::Others => "the others",
-            Against::Floor => "the expectation",
-        };
+        let than = than(culprit.against);
         let way = match (send, receive) {
             (Some(_), None) if row.is_directed => Some(Way::Send),
             (None, Some(_)) => Some(Way::Receive),
@@ -73,10 +82,12 @@ impl<'a> Words<'a> {
         let peers = evidence.map_or(0, |evidence| evidence.peers) as u64;
         let what = match (culprit.place, send, receive) {
             (Place::Host(_), Some(send), None) if row.is_directed => {
-                format!("sends {} {than} to {}; receives as they do", by(send), counted(peers, "member"))
+                let other = other_way(row, culprit, "receive", culprit.receive.as_ref());
+                format!("sends {} {than} to {}; {other}", by(send), counted(peers, "member"))
             }
             (Place::Host(_), None, Some(receive)) => {
-                format!("receives {} {than} from {}; sends as they do", by(receive), counted(peers, "member"))
+                let other = other_way(row, culprit, "send", culprit.send.as_ref());
+                format!("receives {} {than} from {}; {other}", by(receive), counted(peers, "member"))
             }
             (Place::Host(_), Some(send), Some(receive)) => {
                 format!(
@@ -92,8 +103,23 @@ impl<'a> Words<'a> {
             (Place::Pair { .. }, ..) => {
                 format!("{} {than}, that pair alone", evidence.map(by).unwrap_or_default())
             }
+            (Place::Between { .. }, Some(send), Some(receive)) => {
+                format!("the paths between them are {} and {} {than}", by(send), by(receive))
+            }
             (Place::Between { .. }, ..) => {
                 format!("the paths between them are {} {than}", evidence.map(by).unwrap_or_default())
+            }
+            (Place::Group { .. }, Some(send), Some(receive)) => {
+                format!("its members send {} and receive {} {than}", by(send), by(receive))
+            }
+            (Place::Group { .. }, Some(send), None) if row.is_directed => {
+                format!("its members send {} {than}", by(send))
+            }
+            (Place::Group { .. }, None, Some(receive)) => {
+                format!("its members receive {} {than}", by(receive))
+            }
+            (Place::Fleet, ..) => {
+                format!("most pairs are at least {} {than}", evidence.map(by).unwrap_or_default())
             }
             _ => format!("{} {than}", evidence.map(by).unwrap_or_default()),
         };
@@ -125,7 +151,13 @@ impl<'a> Words<'a> {
                 by(row, evidence.bound)
             ))
         };
-        [Way::Send, Way::Receive].into_iter().filter_map(line).collect()
+        let lines = [Way::Send, Way::Receive].into_iter().filter_map(line);
+        let is_host = |culprit: &&Culprit| {
+            matches!(culprit.place, Place::Host(_)) && culprit.against == Against::Others
+        };
+        let is_first = self.examined.culprits.iter().find(is_host) == Some(culprit);
+        let has_groups = !self.question.hosts.groupings.is_empty();
+        lines.chain((is_first && !has_groups).then(|| FAR.to_owned())).collect()
     }
 
     /// What is slow while all pairs measure, and not in isolation.
@@ -141,9 +173,10 @@ impl<'a> Words<'a> {
         let isolated =
             congestion.isolated.map_or_else(String::new, |effect| format!(" ({} there)", by(row, effect)));
         format!(
-            "{name}: {}: {what}{} the others under load, and not in isolation{isolated}: congestion",
+            "{name}: {}: {what}{} {} under load, and not in isolation{isolated}: congestion",
             row.name,
-            by(row, congestion.again)
+            by(row, congestion.again),
+            than(congestion.against)
         )
     }
 
@@ -151,14 +184,16 @@ impl<'a> Words<'a> {
     pub(crate) fn cleared(&self, cleared: &Cleared) -> String {
         let row = self.row(cleared.quantity);
         let name = self.names.place(cleared.place, row.is_directed.then_some(cleared.way));
+        let than = than(cleared.against);
         let why = match cleared.why {
-            Why::Again(effect) => format!("when measured again, {} the others", by(row, effect)),
-            Why::Isolation(effect) => format!("in isolation, {} the others", by(row, effect)),
+            Why::Again(effect) => format!("when measured again, {} {than}", by(row, effect)),
+            Why::Isolation(effect) => format!("in isolation, {} {than}", by(row, effect)),
             Why::Explained(place) => format!("explained by {}", self.names.place(place, None)),
             Why::TooMany => "more pairs were suspect than are measured again".to_owned(),
             Why::NotMeasured => "it could not be measured in isolation".to_owned(),
+            Why::NoTime => "no time was left to measure it again".to_owned(),
         };
-        format!("{name}: {}: {} the others at first; {why}", row.name, by(row, cleared.screened))
+        format!("{name}: {}: {} {than} at first; {why}", row.name, by(row, cleared.screened))
     }
 
     /// Why something is not decided.
@@ -173,8 +208,9 @@ impl<'a> Words<'a> {
             }
             Reason::TooFewHosts => "less than four members answered".to_owned(),
             Reason::OnePass => {
-                "one pass over less than 16 members does not show how much a pair varies: use --passes 3"
-                    .to_owned()
+                let advice =
+                    if self.examined.measurements.is_cut { "give it more --time" } else { "use --passes 3" };
+                format!("one pass over less than 16 members does not show how much a pair varies: {advice}")
             }
             Reason::TooFewCells(cells) => {
                 format!(
@@ -188,10 +224,12 @@ impl<'a> Words<'a> {
             Reason::HalfOfItsPairs => "more than half of its pairs are suspect one by one".to_owned(),
             Reason::TwoOfFour => "four members are too few to tell two culprits apart".to_owned(),
             Reason::TooManySuspects => {
-                "more pairs were suspect than are measured again, so smaller deficits of pairs stay hidden"
-                    .to_owned()
+                "it was below the expectation, as more pairs were than are measured again".to_owned()
             }
-            Reason::NotConfirmable => "it was suspect and could not be measured in isolation".to_owned(),
+            Reason::NotConfirmable => "it was suspect and could not be measured again".to_owned(),
+            Reason::NoTime => {
+                "it was suspect, and no time was left to measure it again: give it more --time".to_owned()
+            }
         };
         format!("{}{quantity}{reason}", place.unwrap_or_default())
     }
@@ -199,8 +237,12 @@ impl<'a> Words<'a> {
     /// The deficits that would have been named.
     pub(crate) fn detectable(&self, judged: &Judged, thresholds: &Thresholds) -> String {
         let Some(row) = Row::named(&judged.name) else { return String::new() };
+        let share = match share_of_pairs(judged) {
+            0.995.. => String::new(),
+            share => format!(", of the {:.0} % of pairs that were measured", (100.0 * share).max(1.0)),
+        };
         format!(
-            "{}: a member {}, a pair {}",
+            "{}: a member {}, a pair {}{share}",
             judged.name,
             by(row, -thresholds.host),
             by(row, -thresholds.pair)
@@ -231,6 +273,41 @@ impl<'a> Words<'a> {
         out
     }
 }
+
+/// What a deficit is measured from.
+fn than(against: Against) -> &'static str {
+    match against {
+        Against::Others => "the others",
+        Against::Floor => "the expectation",
+    }
+}
+
+/// What a host that is slow in one way does in the other.
+fn other_way(row: &Row, culprit: &Culprit, verb: &str, evidence: Option<&Evidence>) -> String {
+    let Some((evidence, effect)) = evidence.and_then(|evidence| Some((evidence, evidence.confirmed?))) else {
+        return format!("whether it {verb}s as slowly was not measured");
+    };
+    let by = by(row, effect);
+    match culprit.against {
+        Against::Floor => format!("{verb}s {by} it"),
+        Against::Others if effect > evidence.bound / 2.0 => format!("{verb}s as they do ({by} them)"),
+        Against::Others => format!("{verb}s {by} them, too little to be named"),
+    }
+}
+
+/// The share of the pairs of all measured members that were measured.
+fn share_of_pairs(judged: &Judged) -> f64 {
+    let members: BTreeSet<u32> = judged.cells.iter().flat_map(|cell| [cell.from, cell.to]).collect();
+    let pairs = members.len() * members.len().saturating_sub(1) / if judged.directed { 1 } else { 2 };
+    judged.cells.len() as f64 / pairs.max(1) as f64
+}
+
+/// The expectation was missed, and nobody is to blame.
+const MISSED: &str = "the expectation is missed under load, and not in isolation";
+
+/// What cannot be known without groups.
+const FAR: &str = "a member behind more switches than the others looks slow too: if there are several, name them by \
+                   group= in --hosts-file";
 
 /// By how much an effect is below the others, in percent of their throughput or above their
 /// latency.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::Claim;
 use super::examined::{Against, Measurements, Place, Way, Why};
-use super::ground::{Ground, levels};
+use super::ground::{Ground, Levels};
 use super::lanes::{self, Steps};
 use super::model::Model;
 use super::probe::{Measured, Probe, Purpose};
@@ -16,6 +16,11 @@ const REPETITIONS: usize = 3;
 const LEAVES: f64 = 0.5;
 /// One of this number of hosts is busy at most: few enough that the pairs do not slow each other.
 const HOSTS_PER_PAIR: usize = 8;
+
+/// The rounds of a claim's second look.
+pub(super) fn rounds(place: Place) -> usize {
+    pair(place).map_or(0, |_| REPETITIONS)
+}
 
 /// Measures suspect pairs again. Returns why each claim leaves; `None` if it stays.
 pub(super) fn look<P: Probe>(
@@ -30,11 +35,11 @@ pub(super) fn look<P: Probe>(
         return Ok(vec![None; claims.len()]);
     }
     let at_once = (models[0].count / HOSTS_PER_PAIR).max(1);
-    let level_pairs = ground.level_pairs();
+    let level_pairs = ground.level_pairs(places.iter());
     let level_series: Vec<Steps> = level_pairs.iter().map(|&pair| vec![pair]).collect();
     let purpose = Purpose::Again { repetition: 0 };
     let given = lanes::run(probe, &level_series, at_once, purpose, counts)?;
-    let levels = levels(models, &level_pairs, &given.concat());
+    let levels = Levels::new(models, &level_pairs, &given.concat());
     let series: Vec<Steps> = places.iter().map(|&pair| vec![pair]).collect();
     let mut measured: BTreeMap<[usize; 2], Vec<Measured>> = BTreeMap::new();
     for repetition in 0..REPETITIONS {
@@ -46,7 +51,7 @@ pub(super) fn look<P: Probe>(
     let why = |claim: &Claim| {
         let pair = pair(claim.place)?;
         let model = &models[claim.quantity];
-        let level = levels[claim.quantity].unwrap_or(model.fit.level);
+        let level = levels.of(model, pair).unwrap_or(model.fit.level + model.fit.apart(pair[0], pair[1]));
         let effects =
             measured[&pair].iter().filter_map(|measured| effect(model, claim, pair, measured, level));
         let middle = median(effects)?;

@@ -1,6 +1,7 @@
 //! The values that an earlier examination of the same hosts leads to expect.
 
 use super::cells::{Cell, mirrored};
+use super::distance::Distances;
 use super::fit::Fit;
 
 /// An earlier examination's cells, and their model for pairs that it did not measure.
@@ -11,14 +12,15 @@ pub(super) struct Baseline {
 
 impl Baseline {
     /// From the cells of an examination; those of other hosts than the first `count` are ignored.
-    pub(super) fn of(count: usize, cells: &[Cell], directed: bool) -> Self {
+    pub(super) fn of(count: usize, distances: Distances, cells: &[Cell], directed: bool) -> Self {
         let is_known = |cell: &&Cell| cell.from.max(cell.to) < count as u32 && cell.value.is_finite();
         let mut cells: Vec<Cell> = cells.iter().filter(is_known).copied().collect();
         if !directed {
             cells = mirrored(&cells);
         }
         cells.sort_by_key(|cell| (cell.from, cell.to));
-        let fit = if directed { Fit::of(count, &cells) } else { Fit::symmetric(count, &cells) };
+        let fit = if directed { Fit::of } else { Fit::symmetric };
+        let fit = fit(count, distances, &cells);
         Self { cells, fit }
     }
 

@@ -1,6 +1,8 @@
 //! A suspicion.
 
+use super::cells::Cell;
 use super::examined::{Against, Place, Way};
+use super::model::Model;
 
 /// One quantity of one place in one direction, compared with one thing.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,19 @@ impl Claim {
             Against::Floor => 1.0 - self.screened,
         }
     }
+}
+
+/// A suspicion against the others.
+pub(super) fn claim(model: &Model, place: Place, way: Way, screened: f64, bound: f64, peers: usize) -> Claim {
+    Claim { quantity: model.quantity, place, way, against: Against::Others, screened, bound, peers }
+}
+
+/// One of a pair. Without direction, each pair has two equal cells: the first one stands for both.
+pub(super) fn pair_claim(model: &Model, cell: &Cell, screened: f64, bound: f64) -> Option<Claim> {
+    let is_first = cell.from < cell.to;
+    let way = if is_first { Way::Send } else { Way::Receive };
+    let place = Place::Pair { a: cell.from.min(cell.to) as usize, b: cell.from.max(cell.to) as usize };
+    (is_first || model.directed).then(|| claim(model, place, way, screened, bound, 1))
 }
 
 /// The ways of a quantity.

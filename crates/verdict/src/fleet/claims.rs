@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::cells::Cell;
-use super::claim::{Claim, ways};
+use super::claim::{Claim, claim, pair_claim, ways};
 use super::examined::{Against, Place, Way};
+use super::floors;
 use super::hosts::Hosts;
 use super::model::Model;
 use super::robust::median;
@@ -21,11 +21,10 @@ const CELLS_BETWEEN: usize = 4;
 /// more than half of whose pairs are suspect.
 pub(super) fn of(hosts: &Hosts, model: &Model) -> (Vec<Claim>, Vec<usize>) {
     let mut claims = host_claims(model);
-    claims.extend(floor_claims(hosts, model));
+    claims.extend(floors::of(model));
     let groups = group_claims(hosts, &claims);
     let found = pair_claims(model);
     let between = between_claims(hosts, model, &found.pairs);
-    claims.extend(floor_pairs(model, &claims));
     claims.extend(groups);
     claims.extend(between);
     claims.extend(found.pairs);
@@ -43,34 +42,6 @@ fn host_claims(model: &Model) -> Vec<Claim> {
                 claims.push(claim(model, Place::Host(host), way, screened, bound, peers));
             }
         }
-    }
-    claims
-}
-
-/// Hosts whose median value is below the expectation; the whole fleet if most are.
-fn floor_claims(hosts: &Hosts, model: &Model) -> Vec<Claim> {
-    let Some(floor) = model.floor else { return Vec::new() };
-    let mut claims = Vec::new();
-    for &way in ways(model.directed) {
-        let values = model.medians(way);
-        let known = values.iter().flatten().count();
-        let place = |host, value, peers| Claim {
-            against: Against::Floor,
-            ..claim(model, host, way, value - floor, 0.0, peers)
-        };
-        let low = (0..hosts.count).filter_map(|host| {
-            let value = values[host].filter(|&value| value < floor)?;
-            Some(place(Place::Host(host), value, model.cells_of(host, way)))
-        });
-        let low: Vec<Claim> = low.collect();
-        if 2 * low.len() > known {
-            let worst = low.iter().map(|claim| claim.screened).fold(f64::INFINITY, f64::min);
-            if way == Way::Send {
-                claims.push(place(Place::Fleet, worst + floor, model.table.fitted.len()));
-            }
-            continue;
-        }
-        claims.extend(low);
     }
     claims
 }
@@ -129,37 +100,6 @@ fn pair_claims(model: &Model) -> Pairs {
         |claim| !matches!(claim.place, Place::Pair { a, b } if broken.contains(&a) || broken.contains(&b)),
     );
     Pairs { pairs, broken }
-}
-
-/// Pairs below the expectation, of hosts that are not.
-fn floor_pairs(model: &Model, claims: &[Claim]) -> Vec<Claim> {
-    let Some(floor) = model.floor else { return Vec::new() };
-    let mut low = [vec![false; model.count], vec![false; model.count]];
-    for claim in claims.iter().filter(|claim| claim.against == Against::Floor) {
-        match claim.place {
-            Place::Host(host) => low[claim.way as usize][host] = true,
-            _ => return Vec::new(),
-        }
-    }
-    let receive = if model.directed { &low[1] } else { &low[0] };
-    let cells = model.table.fitted.iter().zip(&model.table.raw);
-    let is_low =
-        |cell: &Cell, value: f64| value < floor && !low[0][cell.from as usize] && !receive[cell.to as usize];
-    let low = cells.filter(|&(cell, &value)| is_low(cell, value));
-    let claims = low.filter_map(|(cell, &value)| pair_claim(model, cell, value - floor, 0.0));
-    claims.map(|claim| Claim { against: Against::Floor, ..claim }).collect()
-}
-
-/// Without direction, each pair has two equal cells: the first one stands for both.
-fn pair_claim(model: &Model, cell: &Cell, screened: f64, bound: f64) -> Option<Claim> {
-    let is_first = cell.from < cell.to;
-    let way = if is_first { Way::Send } else { Way::Receive };
-    let place = Place::Pair { a: cell.from.min(cell.to) as usize, b: cell.from.max(cell.to) as usize };
-    (is_first || model.directed).then(|| claim(model, place, way, screened, bound, 1))
-}
-
-fn claim(model: &Model, place: Place, way: Way, screened: f64, bound: f64, peers: usize) -> Claim {
-    Claim { quantity: model.quantity, place, way, against: Against::Others, screened, bound, peers }
 }
 
 /// Pairs of groups most of whose cells are suspect in one way.

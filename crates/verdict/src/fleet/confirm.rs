@@ -2,12 +2,14 @@
 //! named.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::again;
+use super::budget::Budget;
 use super::claim::{Claim, ways};
 use super::examined::{Against, Culprit, Evidence, Measurements, Place, Way, Why};
 use super::experiment::{Experiment, Part};
-use super::ground::{Ground, levels};
+use super::ground::{Ground, Levels};
 use super::hosts::Hosts;
 use super::lanes::{self, Steps};
 use super::model::Model;
@@ -15,7 +17,7 @@ use super::probe::{Measured, Probe, Purpose};
 use super::relation::{contains, explains};
 use super::robust::median;
 
-/// Visits of each suspect. The median over three needs two that were slow.
+/// Visits of each suspect. It is named if two of three were slow.
 const VISITS: usize = 3;
 /// Good partners of a host, and of a pair.
 const PARTNERS_OF_HOST: usize = 8;
@@ -50,7 +52,7 @@ pub(super) struct Case<'a> {
 struct Visited {
     experiment: Experiment,
     /// Of each visit: what each step gave, and the levels of all quantities.
-    given: Vec<(Vec<Measured>, Vec<Option<f64>>)>,
+    given: Vec<(Vec<Measured>, Rc<Levels>)>,
 }
 
 impl Case<'_> {
@@ -61,6 +63,7 @@ impl Case<'_> {
         claims: Vec<Claim>,
         probe: &mut P,
         counts: &mut Measurements,
+        budget: &mut Budget,
     ) -> Result<Outcome, P::Error> {
         let mut outcome = Outcome::default();
         let mut open = claims;
@@ -81,6 +84,8 @@ impl Case<'_> {
             };
             let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
             open = later;
+            let (ready, late) = budget.split(ready, again::rounds);
+            outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             let whys = again::look(self.models, &ground, &ready, probe, counts)?;
             let mut stay = Vec::new();
             for (claim, why) in ready.into_iter().zip(whys) {
@@ -89,9 +94,18 @@ impl Case<'_> {
                     None => stay.push(claim),
                 }
             }
+            let at_once = self.at_once();
+            let rounds = |place| VISITS * self.experiment(&ground, place).steps().len().div_ceil(at_once);
+            let (stay, late) = budget.split(stay, rounds);
+            outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             self.confirm(&ground, &stay, probe, &mut outcome, counts)?;
         }
         Ok(outcome)
+    }
+
+    /// How many pairs are measured at the same time.
+    fn at_once(&self) -> usize {
+        (self.hosts.count / HOSTS_PER_PAIR).max(1)
     }
 
     fn explained(&self, culprits: &[Culprit], claim: &Claim) -> Option<Place> {
@@ -169,37 +183,39 @@ impl Case<'_> {
             (place, Visited { experiment: self.experiment(ground, place), given: Vec::new() })
         };
         let mut visited: BTreeMap<Place, Visited> = places.iter().map(of).collect();
-        let level_pairs = ground.level_pairs();
         let mut series: Vec<Steps> = visited.values().map(|one| one.experiment.steps()).collect();
+        let level_pairs = ground.level_pairs(series.iter().flatten());
         if series.iter().all(Vec::is_empty) {
             return Ok(visited);
         }
         series.push(level_pairs.clone());
         let hosts: BTreeSet<usize> = series.iter().flatten().flatten().copied().collect();
         let hosts: Vec<usize> = hosts.into_iter().collect();
-        let at_once = (self.hosts.count / HOSTS_PER_PAIR).max(1);
+        let at_once = self.at_once();
         for visit in 0..VISITS {
             probe.visit(&hosts)?;
             let mut given = lanes::run(probe, &series, at_once, Purpose::Confirmation { visit }, counts)?;
-            let levels = levels(self.models, &level_pairs, &given.pop().unwrap_or_default());
+            let levels = Levels::new(self.models, &level_pairs, &given.pop().unwrap_or_default());
+            let levels = Rc::new(levels);
             for (one, given) in visited.values_mut().zip(given) {
-                one.given.push((given, levels.clone()));
+                one.given.push((given, Rc::clone(&levels)));
             }
         }
         Ok(visited)
     }
 
     fn experiment(&self, ground: &Ground, place: Place) -> Experiment {
-        let partners = |of: &[usize], most: usize| ground.partners(of, most, |_| false);
         match place {
-            Place::Host(host) => Experiment::host(host, &partners(&[host], PARTNERS_OF_HOST)),
-            Place::Pair { a, b } => Experiment::pair([a, b], &partners(&[a, b], PARTNERS_OF_PAIR)),
+            Place::Host(host) => Experiment::host(host, ground.beside(host, PARTNERS_OF_HOST, |_| false)),
+            Place::Pair { a, b } => {
+                Experiment::pair([a, b], &ground.partners(&[a, b], PARTNERS_OF_PAIR, |_| false))
+            }
             Place::Group { grouping, group } => {
                 let groups = &self.hosts.groupings[grouping].of;
                 let members = spread(self.hosts.groupings[grouping].members(group), MEMBERS);
                 let part = |host: usize| {
                     let is_member = |partner: usize| groups[partner] == Some(group);
-                    Part::host(host, &ground.partners(&[host], PARTNERS_OF_HOST, is_member), 1)
+                    Part::host(host, ground.beside(host, PARTNERS_OF_HOST, is_member), 1)
                 };
                 Experiment { parts: members.into_iter().map(part).collect() }
             }
@@ -219,7 +235,8 @@ impl Case<'_> {
             }
             Place::Fleet => {
                 let hosts = spread((0..self.hosts.count).collect(), 2 * MEMBERS);
-                let pairs = hosts.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+                // Both directions of each pair: a fleet has only one way.
+                let pairs = hosts.chunks_exact(2).flat_map(|pair| [[pair[0], pair[1]], [pair[1], pair[0]]]);
                 Experiment { parts: pairs.map(|pair| Part::pair(pair, &[], REPETITIONS_OF_FLEET)).collect() }
             }
         }
@@ -247,12 +264,11 @@ fn evidence(
             return None;
         }
         let claim = claims.iter().find(|claim| claim.way == way);
-        let effect = |(given, levels): &(Vec<Measured>, Vec<Option<f64>>)| {
-            visited.experiment.effect(model, way, against, given, levels[model.quantity])
+        let effect = |(given, levels): &(Vec<Measured>, Rc<Levels>)| {
+            visited.experiment.effect(model, way, against, given, levels)
         };
         let visits: Vec<Option<f64>> = visited.given.iter().map(effect).collect();
-        let known: Vec<f64> = visits.iter().copied().flatten().collect();
-        let confirmed = if known.len() >= 2 { median(known) } else { None };
+        let confirmed = middle(visits.iter().copied().flatten().collect());
         let bound = claim.map_or(least(model, against), |claim| claim.bound);
         Some(Evidence {
             screened: claim
@@ -274,6 +290,15 @@ fn evidence(
         }
     }
     found
+}
+
+/// The middle of three visits. Of two, the better one: both have to be slow.
+fn middle(visits: Vec<f64>) -> Option<f64> {
+    match visits[..] {
+        [] | [_] => None,
+        [a, b] => Some(a.max(b)),
+        _ => median(visits),
+    }
 }
 
 fn least(model: &Model, against: Against) -> f64 {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::budget::Budget;
 use super::claim::{Claim, ways};
 use super::claims;
 use super::confirm::{Case, Outcome};
@@ -9,7 +10,7 @@ use super::examined::{
     Against, Cleared, Culprit, Examined, Measurements, Place, Reason, Undecided, Verdict, Way, Why,
 };
 use super::hosts::Hosts;
-use super::load;
+use super::load::{self, Loaded};
 use super::model::Model;
 use super::options::Options;
 use super::probe::Probe;
@@ -28,12 +29,12 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     let screening = Screening::run(hosts, options, probe, &mut counts)?;
     counts.passes = screening.passes;
     let models = 0..options.quantities.len();
-    let mut models: Vec<Model> =
-        models.map(|index| Model::of(index, hosts.count, options, &screening)).collect();
+    let mut models: Vec<Model> = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
     let mut undecided = Vec::new();
     let mut claims = Vec::new();
+    let has_floor = models.iter().any(|model| model.floor.is_some());
     for model in &models {
-        undecided.extend(unjudged(model));
+        undecided.extend(unjudged(model, has_floor));
         let (found, broken) = claims::of(hosts, model);
         claims.extend(found);
         let place = |host| Undecided {
@@ -53,16 +54,24 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
         }
     }));
     let case = Case { hosts, models: &models };
-    let mut outcome = case.settle(claims, probe, &mut counts)?;
+    let mut budget = Budget(probe.rounds_left());
+    let mut outcome = case.settle(claims, probe, &mut counts, &mut budget)?;
     outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
     undecided.extend(two_of_four(&models, &mut outcome));
-    undecided.extend(outcome.cleared.iter().filter(|(_, why)| *why == Why::NotMeasured).map(|(claim, _)| {
-        Undecided { quantity: Some(claim.quantity), place: Some(claim.place), reason: Reason::NotConfirmable }
+    let Loaded { congestion, unknown } =
+        load::look(hosts, options, &models, &outcome.cleared, probe, &mut counts, &mut budget)?;
+    undecided.extend(outcome.cleared.iter().chain(&unknown).filter_map(|(claim, why)| {
+        let reason = match why {
+            Why::NotMeasured => Reason::NotConfirmable,
+            Why::NoTime => Reason::NoTime,
+            _ => return None,
+        };
+        Some(Undecided { quantity: Some(claim.quantity), place: Some(claim.place), reason })
     }));
-    let congestion = load::look(hosts, options, &models, &outcome.cleared, probe, &mut counts)?;
     let Outcome { mut culprits, cleared } = outcome;
     culprits.sort_by(|a, b| b.deficit().total_cmp(&a.deficit()));
-    let verdict = match (culprits.is_empty(), undecided.is_empty()) {
+    let is_missed = congestion.iter().any(|one| one.against == Against::Floor);
+    let verdict = match (culprits.is_empty() && !is_missed, undecided.is_empty()) {
         (false, _) => Verdict::Culprits,
         (true, false) => Verdict::Undecided,
         (true, true) => Verdict::Healthy,
@@ -79,20 +88,22 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     })
 }
 
-/// Why a quantity, or some of its hosts, cannot be judged.
-fn unjudged(model: &Model) -> Vec<Undecided> {
+/// Why a quantity, or some of its hosts, cannot be judged. Where an expectation is stated, it is the
+/// question: a comparison with the others is then made if the schedule and the number of hosts allow
+/// it.
+fn unjudged(model: &Model, has_floor: bool) -> Vec<Undecided> {
     let of = |place, reason| Undecided { quantity: Some(model.quantity), place, reason };
-    match model.scales {
-        // The schedule was chosen to check an expectation.
-        Err(Reason::Schedule) if model.floor.is_some() => Vec::new(),
-        Err(reason) => vec![of(None, reason)],
-        Ok(_) => {
-            let is_unknown =
-                |host: &usize| ways(model.directed).iter().any(|&way| model.host_bound(*host, way).is_none());
-            let hosts = (0..model.count).filter(is_unknown);
-            hosts.map(|host| of(Some(Place::Host(host)), Reason::HostWithoutCells)).collect()
-        }
+    let is_optional =
+        |reason| has_floor && matches!(reason, Reason::Schedule | Reason::TooFewHosts | Reason::OnePass);
+    if let Some(reason) = model.scales.err().filter(|reason| !is_optional(*reason)) {
+        return vec![of(None, reason)];
     }
+    let is_unknown = |host: &usize| match model.scales {
+        Ok(_) => ways(model.directed).iter().any(|&way| model.host_bound(*host, way).is_none()),
+        Err(_) => model.cells_of(*host, Way::Send) + model.cells_of(*host, Way::Receive) == 0,
+    };
+    let hosts = (0..model.count).filter(is_unknown);
+    hosts.map(|host| of(Some(Place::Host(host)), Reason::HostWithoutCells)).collect()
 }
 
 /// All claims, but only the worst pairs. A pair that is left out was not measured again, so only

@@ -11,7 +11,8 @@ pub struct Examined {
     pub verdict: Verdict,
     /// Who is to blame, the largest deficit first.
     pub culprits: Vec<Culprit>,
-    /// What is slow while all pairs of a round are measured, and not in isolation.
+    /// What is slow while all pairs of a round are measured, and not in isolation: slower than the
+    /// others, or than the expectation.
     pub congestion: Vec<Congestion>,
     /// What was suspect and is not named.
     pub cleared: Vec<Cleared>,
@@ -29,7 +30,7 @@ pub struct Examined {
 pub enum Verdict {
     /// No culprit, and every rule could decide.
     Healthy,
-    /// At least one culprit.
+    /// At least one culprit, or a place below the expectation under load.
     Culprits,
     /// No culprit, but something could not be decided.
     Undecided,
@@ -198,7 +199,7 @@ pub struct Evidence {
     pub screened: Option<f64>,
     /// The effect in each visit; `None`: not measured.
     pub visits: Vec<Option<f64>>,
-    /// The median over the visits; `None` if less than two visits could be measured.
+    /// The middle of three visits, the better one of two; `None` if less than two could be measured.
     pub confirmed: Option<f64>,
     /// The effect below which it is named.
     pub bound: f64,
@@ -249,6 +250,8 @@ pub enum Why {
     TooMany,
     /// It could not be measured in isolation.
     NotMeasured,
+    /// No time was left to measure it again.
+    NoTime,
 }
 
 /// What is slow only while others are measured too.
@@ -260,6 +263,8 @@ pub struct Congestion {
     pub place: Place,
     /// In which direction.
     pub way: Way,
+    /// Compared with what. Below the expectation, it outweighs what stays undecided.
+    pub against: Against,
     /// The effect in the screening, as a logarithm.
     pub screened: f64,
     /// The effect when the same rounds were measured again.
@@ -303,6 +308,8 @@ pub enum Reason {
     TwoOfFour,
     /// More pairs were below the expectation than are measured again.
     TooManySuspects,
+    /// No time was left to measure a suspect again.
+    NoTime,
     /// A suspect had less than two good partners, or did not answer in isolation.
     NotConfirmable,
 }

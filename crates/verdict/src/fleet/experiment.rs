@@ -1,6 +1,7 @@
 //! How a suspect is measured in isolation, and what that says.
 
 use super::examined::{Against, Way};
+use super::ground::{Beside, Levels};
 use super::lanes::Steps;
 use super::model::Model;
 use super::probe::Measured;
@@ -26,8 +27,8 @@ pub(super) struct Part {
 
 #[derive(Clone, Debug)]
 enum Subject {
-    /// A host, with its partners, each with a control: another good host to the same partner.
-    Host { host: usize, partners: Vec<[usize; 2]> },
+    /// A host, with its partners.
+    Host { host: usize, partners: Vec<Beside> },
     /// A pair, with partners for both of its hosts.
     Pair { a: usize, b: usize, partners: Vec<usize> },
 }
@@ -44,17 +45,13 @@ enum Role {
 }
 
 impl Part {
-    /// A host beside a control. Each partner's control is the next partner. Without a second
-    /// partner there is none.
-    pub(super) fn host(host: usize, partners: &[usize], repetitions: usize) -> Self {
-        let next = |index: usize| partners[(index + 1) % partners.len()];
-        let partners: Vec<[usize; 2]> =
-            partners.iter().enumerate().map(|(index, &partner)| [partner, next(index)]).collect();
+    /// A host with partners, and each partner with its control.
+    pub(super) fn host(host: usize, partners: Vec<Beside>, repetitions: usize) -> Self {
         let mut steps = Vec::new();
         for _ in 0..repetitions {
-            for (index, &[partner, control]) in partners.iter().enumerate().filter(|_| partners.len() > 1) {
+            for (index, &Beside { partner, control }) in partners.iter().enumerate() {
                 steps.push((Role::First(index), [host, partner]));
-                steps.push((Role::Second(index), [control, partner]));
+                steps.extend(control.map(|control| (Role::Second(index), [control, partner])));
             }
         }
         Self { subject: Subject::Host { host, partners }, steps }
@@ -76,20 +73,21 @@ impl Part {
     }
 
     /// The effect of one way against the others; `None` if it could not be measured.
-    fn effect(&self, model: &Model, way: Way, given: &[Measured], level: Option<f64>) -> Option<f64> {
+    fn effect(&self, model: &Model, way: Way, given: &[Measured], levels: &Levels) -> Option<f64> {
         match &self.subject {
             Subject::Host { host, partners } => {
-                let effects = partners.iter().enumerate().filter_map(|(index, &[_, control])| {
+                let effects = partners.iter().enumerate().filter_map(|(index, beside)| {
+                    let control = beside.control?;
                     let own = self.values(model, way, given, Role::First(index), *host);
                     let other = self.values(model, way, given, Role::Second(index), control);
                     let differences =
                         own.iter().zip(&other).filter_map(|(own, other)| Some((*own)? - (*other)?));
-                    Some(median(differences)? + model.effect(control, way))
+                    let apart = levels.apart(model, [*host, beside.partner], [control, beside.partner])?;
+                    Some(median(differences)? - apart + model.effect(control, way))
                 });
                 median(effects)
             }
             Subject::Pair { a, b, partners } => {
-                let level = level?;
                 let is_forth = way == Way::Send;
                 let [first, second] =
                     if is_forth { [Way::Send, Way::Receive] } else { [Way::Receive, Way::Send] };
@@ -99,9 +97,14 @@ impl Part {
                     let seconds = self.values(model, second, given, Role::Second(index), *b);
                     // What both hosts do with this partner, without the partner's own effects.
                     let theirs = model.fit.receive[partner] + model.fit.send[partner];
+                    let level = |pair| levels.of(model, pair);
+                    let level = level([*a, partner])
+                        .zip(level([*b, partner]))
+                        .zip(level([*a, *b]))
+                        .map(|((first, second), direct)| first + second - direct);
                     let triples = direct.into_iter().zip(firsts).zip(seconds);
                     triples.filter_map(move |((direct, first), second)| {
-                        Some(direct? - first? - second? + theirs + level)
+                        Some(direct? - first? - second? + theirs + level?)
                     })
                 });
                 median(effects)
@@ -150,7 +153,7 @@ impl Part {
 
 impl Experiment {
     /// One host with its partners.
-    pub(super) fn host(host: usize, partners: &[usize]) -> Self {
+    pub(super) fn host(host: usize, partners: Vec<Beside>) -> Self {
         Self { parts: vec![Part::host(host, partners, REPETITIONS_OF_HOST)] }
     }
 
@@ -177,7 +180,7 @@ impl Experiment {
         way: Way,
         against: Against,
         given: &[Measured],
-        level: Option<f64>,
+        levels: &Levels,
     ) -> Option<f64> {
         let mut rest = given;
         let mut effects = Vec::new();
@@ -185,7 +188,7 @@ impl Experiment {
             let (own, others) = rest.split_at(part.steps.len().min(rest.len()));
             rest = others;
             effects.extend(match against {
-                Against::Others => part.effect(model, way, own, level),
+                Against::Others => part.effect(model, way, own, levels),
                 Against::Floor => {
                     part.raw(model, way, own).zip(model.floor).map(|(value, floor)| value - floor)
                 }

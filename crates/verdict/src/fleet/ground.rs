@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::claim::Claim;
+use super::distance::Distances;
 use super::examined::Place;
 use super::hosts::Hosts;
 use super::lanes::Steps;
@@ -10,17 +11,29 @@ use super::model::Model;
 use super::probe::Measured;
 use super::robust::median;
 
-/// Good hosts that give the level in isolation, and how often each of their pairs is measured.
-const HOSTS_OF_LEVEL: usize = 16;
+/// Pairs of good hosts that give the level of a distance in isolation, and how often each is
+/// measured.
+const PAIRS_OF_LEVEL: usize = 8;
 const REPETITIONS_OF_LEVEL: usize = 3;
-/// From this number of hosts on, their pairs are disjoint: a host that is slow for a while then
-/// moves one pair of many.
-const HOSTS_FOR_DISJOINT: usize = 12;
+/// As many pairs without a common host are enough: a host that is slow for a while then moves one
+/// pair of many. Otherwise a host may be in two.
+const DISJOINT_PAIRS: usize = 6;
+/// The good hosts among which pairs of a distance are looked for.
+const CANDIDATES: usize = 512;
 
 /// The hosts that nobody suspects, nearest to the others first, and the pairs that are suspect.
 pub(super) struct Ground {
     good: Vec<usize>,
     pairs: BTreeSet<[usize; 2]>,
+    distances: Distances,
+}
+
+/// A good partner of a suspect host, and its control: another good host with the same partner, at
+/// the same distance where there is one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    pub(super) partner: usize,
+    pub(super) control: Option<usize>,
 }
 
 impl Ground {
@@ -42,14 +55,14 @@ impl Ground {
             |host: usize| models.iter().any(|model| model.fit.sent[host] + model.fit.received[host] > 0);
         let mut good: Vec<usize> =
             (0..hosts.count).filter(|&host| !suspect[host] && is_known(host)).collect();
-        let distance = |host: usize| models.iter().map(|model| model.distance(host)).fold(0.0, f64::max);
-        let mut distances: Vec<f64> = (0..hosts.count).map(distance).collect();
-        distances
+        let deviation = |host: usize| models.iter().map(|model| model.deviation(host)).fold(0.0, f64::max);
+        let mut deviations: Vec<f64> = (0..hosts.count).map(deviation).collect();
+        deviations
             .iter_mut()
-            .filter(|distance| distance.is_nan())
-            .for_each(|distance| *distance = f64::INFINITY);
-        good.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
-        Self { good, pairs }
+            .filter(|deviation| deviation.is_nan())
+            .for_each(|deviation| *deviation = f64::INFINITY);
+        good.sort_by(|&a, &b| deviations[a].total_cmp(&deviations[b]));
+        Self { good, pairs, distances: Distances::of(hosts) }
     }
 
     /// At most `most` good partners of some hosts, none of which is suspect with them or unwanted.
@@ -59,35 +72,114 @@ impl Ground {
         most: usize,
         is_unwanted: impl Fn(usize) -> bool,
     ) -> Vec<usize> {
-        let is_suspect = |a: usize, b: usize| self.pairs.contains(&[a.min(b), a.max(b)]);
-        let is_wanted = |partner: usize| {
-            !is_unwanted(partner) && of.iter().all(|&host| host != partner && !is_suspect(host, partner))
-        };
+        let is_wanted =
+            |partner: usize| !is_unwanted(partner) && of.iter().all(|&host| self.is_good([host, partner]));
         self.good.iter().copied().filter(|&partner| is_wanted(partner)).take(most).collect()
     }
 
-    /// The pairs of good hosts whose values give the level.
-    pub(super) fn level_pairs(&self) -> Steps {
-        let hosts = &self.good[..self.good.len().min(HOSTS_OF_LEVEL)];
-        let step = if hosts.len() < HOSTS_FOR_DISJOINT { 1 } else { 2 };
-        let edges = if hosts.len() <= 2 { 1 } else { hosts.len() };
-        let firsts = (0..edges.min(hosts.len())).step_by(step);
-        let pairs = firsts.map(|index| [hosts[index], hosts[(index + 1) % hosts.len()]]);
-        let pairs = pairs.filter(|[a, b]| a != b && !self.pairs.contains(&[*a.min(b), *a.max(b)]));
-        let once: Steps = pairs.collect();
+    /// At most `most` good partners of a host with their controls, none of which is unwanted. A
+    /// partner that has a control at the same distance comes first.
+    pub(super) fn beside(
+        &self,
+        host: usize,
+        most: usize,
+        is_unwanted: impl Fn(usize) -> bool,
+    ) -> Vec<Beside> {
+        let wanted = self.partners(&[host], self.good.len(), is_unwanted);
+        let between = |a: usize, b: usize| self.distances.between(a, b);
+        let beside = |index: usize, is_same: bool| {
+            let partner = wanted[index];
+            // Each partner has another control: the next host.
+            let mut controls = wanted[index + 1..].iter().chain(&wanted[..index]).copied();
+            let control = controls.find(|&control| {
+                self.is_good([control, partner])
+                    && (!is_same || between(control, partner) == between(host, partner))
+            });
+            Beside { partner, control }
+        };
+        let same = (0..wanted.len()).map(|index| beside(index, true)).filter(|one| one.control.is_some());
+        let mut found: Vec<Beside> = same.take(most).collect();
+        let is_new = |index: &usize| !found.iter().any(|one| one.partner == wanted[*index]);
+        let others: Vec<usize> = (0..wanted.len()).filter(is_new).take(most - found.len()).collect();
+        found.extend(others.into_iter().map(|index| beside(index, false)));
+        found
+    }
+
+    /// The pairs of good hosts whose values give the level at each distance of these pairs.
+    pub(super) fn level_pairs<'p>(&self, pairs: impl Iterator<Item = &'p [usize; 2]>) -> Steps {
+        let wanted: BTreeSet<usize> = pairs.map(|&[a, b]| self.distances.between(a, b)).collect();
+        let once: Steps = wanted.into_iter().flat_map(|distance| self.pairs_at(distance)).collect();
         once.repeat(REPETITIONS_OF_LEVEL)
+    }
+
+    fn pairs_at(&self, distance: usize) -> Steps {
+        let disjoint = self.pairs_of(distance, 1);
+        if disjoint.len() < DISJOINT_PAIRS { self.pairs_of(distance, 2) } else { disjoint }
+    }
+
+    /// Good pairs of a distance in which no host is more than `most` times.
+    fn pairs_of(&self, distance: usize, most: usize) -> Steps {
+        let hosts = &self.good[..self.good.len().min(CANDIDATES)];
+        let mut uses = vec![0; hosts.len()];
+        let mut pairs = Steps::new();
+        for offset in 1..hosts.len().div_ceil(2) + 1 {
+            for first in 0..hosts.len() {
+                let second = (first + offset) % hosts.len();
+                let pair = [hosts[first], hosts[second]];
+                let is_free = uses[first].max(uses[second]) < most && pairs.len() < PAIRS_OF_LEVEL;
+                let is_known = pairs.iter().any(|&[a, b]| [b, a] == pair);
+                if is_free
+                    && !is_known
+                    && self.distances.between(pair[0], pair[1]) == distance
+                    && self.is_good(pair)
+                {
+                    uses[first] += 1;
+                    uses[second] += 1;
+                    pairs.push(pair);
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Whether two different hosts are no suspect pair.
+    fn is_good(&self, [a, b]: [usize; 2]) -> bool {
+        a != b && !self.pairs.contains(&[a.min(b), a.max(b)])
     }
 }
 
-/// The level of each quantity in isolation, from what good pairs gave; `None`: not measured.
-pub(super) fn levels(models: &[Model], pairs: &Steps, given: &[Measured]) -> Vec<Option<f64>> {
-    let level = |model: &Model| {
-        median(pairs.iter().zip(given).flat_map(|(&[a, b], measured)| {
-            let value = |from: usize, to: usize| {
-                Some(model.value([a, b], measured, from)? - model.fit.send[from] - model.fit.receive[to])
-            };
-            [value(a, b), value(b, a)].into_iter().flatten()
-        }))
-    };
-    models.iter().map(level).collect()
+/// The level of each quantity at each distance in isolation.
+pub(super) struct Levels(Vec<Vec<Option<f64>>>);
+
+impl Levels {
+    /// From what good pairs gave.
+    pub(super) fn new(models: &[Model], pairs: &Steps, given: &[Measured]) -> Self {
+        let level = |model: &Model, distance: usize| {
+            let of =
+                pairs.iter().zip(given).filter(|([a, b], _)| model.fit.distances.between(*a, *b) == distance);
+            median(of.flat_map(|(&[a, b], measured)| {
+                let value = |from: usize, to: usize| {
+                    Some(model.value([a, b], measured, from)? - model.fit.send[from] - model.fit.receive[to])
+                };
+                [value(a, b), value(b, a)].into_iter().flatten()
+            }))
+        };
+        let of =
+            |model: &Model| (0..model.fit.distances.count()).map(|distance| level(model, distance)).collect();
+        Self(models.iter().map(of).collect())
+    }
+
+    /// The level at the distance of a pair; `None`: not measured.
+    pub(super) fn of(&self, model: &Model, [a, b]: [usize; 2]) -> Option<f64> {
+        self.0[model.quantity][model.fit.distances.between(a, b)]
+    }
+
+    /// By how much the level of a pair is above that of another one; `None`: not measured.
+    pub(super) fn apart(&self, model: &Model, one: [usize; 2], other: [usize; 2]) -> Option<f64> {
+        let between = |[a, b]: [usize; 2]| model.fit.distances.between(a, b);
+        if between(one) == between(other) {
+            return Some(0.0);
+        }
+        Some(self.of(model, one)? - self.of(model, other)?)
+    }
 }

@@ -3,15 +3,18 @@
 
 use std::collections::BTreeSet;
 
+use super::budget::Budget;
 use super::claim::Claim;
 use super::examined::{Against, Congestion, Measurements, Place, Way, Why};
 use super::hosts::Hosts;
 use super::model::Model;
 use super::options::Options;
 use super::probe::{Measured, Probe, Purpose, Round};
+use super::relation::explains;
 use super::robust::median;
 
-/// The most rounds that are measured again, the most for one suspect, and how often each is.
+/// The most rounds in which suspects are compared with the others again, the most for one suspect,
+/// and how often each is.
 const ROUNDS: usize = 8;
 const ROUNDS_OF_ONE: usize = 3;
 const REPETITIONS: usize = 3;
@@ -26,7 +29,15 @@ struct Again {
     common: Vec<f64>,
 }
 
-/// Measures rounds again in which cleared suspects were beyond their threshold.
+/// What was found under load.
+pub(super) struct Loaded {
+    pub(super) congestion: Vec<Congestion>,
+    /// What was below the expectation and was not measured again, and why.
+    pub(super) unknown: Vec<(Claim, Why)>,
+}
+
+/// Measures rounds again in which cleared suspects were beyond their threshold. A missed
+/// expectation decides the verdict: all of these are measured again.
 pub(super) fn look<P: Probe>(
     hosts: &Hosts,
     options: &Options,
@@ -34,37 +45,51 @@ pub(super) fn look<P: Probe>(
     cleared: &[(Claim, Why)],
     probe: &mut P,
     counts: &mut Measurements,
-) -> Result<Vec<Congestion>, P::Error> {
-    let is_slow = |claim: &Claim| claim.against == Against::Others && claim.screened < claim.bound;
+    budget: &mut Budget,
+) -> Result<Loaded, P::Error> {
+    let is_slow = |claim: &Claim| claim.screened < claim.bound;
     let is_measured = |why: &Why| matches!(why, Why::Again(_) | Why::Isolation(_));
     let mut suspects: Vec<&(Claim, Why)> =
         cleared.iter().filter(|(claim, why)| is_slow(claim) && is_measured(why)).collect();
-    suspects.sort_by(|a, b| b.0.severity().total_cmp(&a.0.severity()));
+    suspects.sort_by(|(a, _), (b, _)| b.against.cmp(&a.against).then(b.severity().total_cmp(&a.severity())));
     let mut rounds = BTreeSet::new();
+    let mut unknown = Vec::new();
     let mut chosen = Vec::new();
     for (claim, why) in suspects {
         let mut wanted = rounds.clone();
         wanted.extend(rounds_of(hosts, &models[claim.quantity], claim.place));
-        if wanted.len() <= ROUNDS {
+        let is_floor = claim.against == Against::Floor;
+        let is_wanted = is_floor || wanted.len() <= ROUNDS;
+        if is_wanted && budget.take(REPETITIONS * (wanted.len() - rounds.len())) {
             rounds = wanted;
-            chosen.push((claim, why));
+            chosen.push((*claim, *why));
+        } else if is_floor {
+            unknown.push((*claim, Why::NoTime));
         }
     }
     let again = measure(hosts, options, models, &rounds, probe, counts)?;
-    let found = chosen.into_iter().filter_map(|(claim, why)| {
-        let effect = effect(hosts, &models[claim.quantity], claim, &again)?;
-        let isolated = if let Why::Isolation(effect) = why { Some(*effect) } else { None };
-        let Claim { quantity, place, way, screened, .. } = *claim;
-        (effect < claim.bound).then_some(Congestion {
-            quantity,
-            place,
-            way,
-            screened,
-            again: effect,
-            isolated,
+    let mut found: Vec<(Claim, Congestion)> = Vec::new();
+    for (claim, why) in chosen {
+        let Some(effect) = effect(hosts, &models[claim.quantity], &claim, &again) else {
+            let is_under_load =
+                again.iter().any(|Again { pair: [a, b], .. }| is_of(hosts, claim.place, *a, *b).is_some());
+            let is_unknown = is_under_load && claim.against == Against::Floor;
+            unknown.extend(is_unknown.then_some((claim, Why::NotMeasured)));
+            continue;
+        };
+        let isolated = if let Why::Isolation(effect) = why { Some(effect) } else { None };
+        let Claim { quantity, place, way, against, screened, .. } = claim;
+        let congestion = Congestion { quantity, place, way, against, screened, again: effect, isolated };
+        found.extend((effect < claim.bound).then_some((claim, congestion)));
+    }
+    let is_part = |claim: &Claim| {
+        found.iter().any(|(other, _)| {
+            (other.quantity, other.against) == (claim.quantity, claim.against)
+                && explains(hosts, other.place, |way| way == other.way, claim)
         })
-    });
-    Ok(found.collect())
+    };
+    let congestion = found.iter().filter(|(claim, _)| !is_part(claim)).map(|(_, one)| one.clone()).collect();
+    Ok(Loaded { congestion, unknown })
 }
 
 fn measure<P: Probe>(
@@ -147,6 +172,9 @@ fn effect(hosts: &Hosts, model: &Model, claim: &Claim, again: &[Again]) -> Optio
                 Place::Host(_) | Place::Group { .. } => model.fit.receive[to],
                 _ => 0.0,
             };
+            if claim.against == Against::Floor {
+                return Some(model.raw(one.pair, &one.measured, from)? - model.floor?);
+            }
             let value = model.value(one.pair, &one.measured, from)?;
             Some(value - model.fit.expected(from as u32, to as u32) - one.common[model.quantity] + own)
         })

@@ -50,14 +50,17 @@
 
 mod again;
 mod baseline;
+mod budget;
 mod cells;
 mod claim;
 mod claims;
 mod confirm;
+mod distance;
 mod examine;
 mod examined;
 mod experiment;
 mod fit;
+mod floors;
 mod ground;
 mod hosts;
 mod lanes;

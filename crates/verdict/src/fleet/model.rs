@@ -2,11 +2,12 @@
 
 use super::baseline::Baseline;
 use super::cells::Cell;
+use super::distance::Distances;
 use super::examined::{Effects, Judged, Reason, Way};
 use super::fit::Fit;
+use super::hosts::Hosts;
 use super::options::{Level, Options};
 use super::probe::Measured;
-use super::robust::median;
 use super::scales::{Known, Scales};
 use super::screening::{Screening, Table, directed};
 
@@ -29,20 +30,19 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model of one quantity. Where half of a round's cells have a slow host, its median is
-    /// between two levels and moves with each outlier. So a first model gives the effects without
+    /// The model of one quantity. The median of a round's values moves with the number of slow hosts
+    /// and of distant pairs in it. So a first model, of values as they are, gives the effects without
     /// which rounds are compared, and a second one is fitted to what is then left.
-    pub(super) fn of(index: usize, count: usize, options: &Options, screening: &Screening) -> Self {
+    pub(super) fn of(index: usize, hosts: &Hosts, options: &Options, screening: &Screening) -> Self {
+        let count = hosts.count;
         let quantity = &options.quantities[index];
-        let baseline = quantity.baseline.as_ref().map(|cells| Baseline::of(count, cells, quantity.directed));
-        let fit = |table: &Table| match quantity.directed {
-            true => Fit::of(count, &table.fitted),
-            false => Fit::symmetric(count, &table.fitted),
-        };
-        let first = screening.table(index, quantity.directed, baseline.as_ref(), |_, _| 0.0);
-        let first = fit(&first);
-        let expected = |from, to| first.expected(from, to);
-        let table = screening.table(index, quantity.directed, baseline.as_ref(), expected);
+        let distances = || Distances::of(hosts);
+        let earlier = |cells: &Vec<Cell>| Baseline::of(count, distances(), cells, quantity.directed);
+        let baseline = quantity.baseline.as_ref().map(earlier);
+        let polish = if quantity.directed { Fit::of } else { Fit::symmetric };
+        let fit = |table: &Table| polish(count, distances(), &table.fitted);
+        let first = fit(&screening.table(index, quantity.directed, baseline.as_ref(), None));
+        let table = screening.table(index, quantity.directed, baseline.as_ref(), Some(&first));
         let fit = fit(&table);
         let known = Known {
             directed: quantity.directed,
@@ -50,7 +50,7 @@ impl Model {
             differences: &table.differences,
             has_baseline: baseline.is_some(),
         };
-        let level = options.level(quantity);
+        let level = options.level(table.step);
         let scales = match options.schedule.no_blame {
             Some(_) => Err(Reason::Schedule),
             None => Scales::of(&fit, known, level),
@@ -125,19 +125,9 @@ impl Model {
     }
 
     /// How far a host is from the others: the larger of its effects, in units of the threshold.
-    pub(super) fn distance(&self, host: usize) -> f64 {
+    pub(super) fn deviation(&self, host: usize) -> f64 {
         let unit = self.scales.map_or(self.level.least, |scales| scales.host(scales.cells));
         self.fit.send[host].abs().max(self.fit.receive[host].abs()) / unit
-    }
-
-    /// The median of the measured values of each host.
-    pub(super) fn medians(&self, way: Way) -> Vec<Option<f64>> {
-        let mut values = vec![Vec::new(); self.count];
-        for (cell, &value) in self.table.fitted.iter().zip(&self.table.raw) {
-            let host = if way == Way::Send { cell.from } else { cell.to };
-            values[host as usize].push(value);
-        }
-        values.into_iter().map(median).collect()
     }
 
     /// What a report needs.

@@ -37,9 +37,6 @@ pub struct Quantity {
     /// The cells of an earlier examination of the same hosts (`--baseline`). With them, the
     /// question is which host changed.
     pub baseline: Option<Vec<Cell>>,
-    /// The step of its values, as a logarithm: the clock's step as a share of a latency. A
-    /// difference of one step is rounding.
-    pub step: f64,
 }
 
 /// What the thresholds of one quantity follow from.
@@ -73,10 +70,11 @@ impl Options {
         self.passes.unwrap_or(self.schedule.passes).max(1)
     }
 
-    /// The level of each quantity: the false alarms of all together stay below `alpha`.
-    pub(super) fn level(&self, quantity: &Quantity) -> Level {
+    /// The level of each quantity: the false alarms of all together stay below `alpha`. A difference
+    /// of one step of its values is rounding.
+    pub(super) fn level(&self, step: f64) -> Level {
         Level {
-            least: (-(1.0 - self.least).ln()).max(2.0 * quantity.step),
+            least: (-(1.0 - self.least).ln()).max(2.0 * step),
             tolerance: self.tolerance,
             alpha: self.alpha / self.quantities.len().max(1) as f64,
         }

@@ -23,6 +23,14 @@ pub trait Probe {
     fn goes_on(&mut self) -> bool {
         true
     }
+
+    /// For how many rounds beside the schedule time is left: suspects again, in isolation and under
+    /// load. `None`: no limit. The procedure asks once, after the screening, and keeps to it within
+    /// the rounds that give the level of good hosts. Suspects for which no time is left stay
+    /// undecided. A program that keeps its answers keeps this one too.
+    fn rounds_left(&mut self) -> Option<usize> {
+        None
+    }
 }
 
 /// Pairs that are measured at the same time.

@@ -8,6 +8,7 @@ use super::hosts::Hosts;
 pub(super) fn contains(hosts: &Hosts, outer: Place, inner: Place) -> bool {
     let group_of = |grouping: usize, host: usize| hosts.groupings[grouping].of[host];
     match (outer, inner) {
+        (Place::Fleet, inner) => inner != Place::Fleet,
         (Place::Group { grouping, group }, Place::Host(host)) => group_of(grouping, host) == Some(group),
         // The paths within a group do not leave it.
         (Place::Group { grouping, group }, Place::Pair { a, b }) => {

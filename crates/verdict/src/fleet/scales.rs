@@ -86,7 +86,8 @@ impl Scales {
             cells,
             least_pair: 0.0,
         };
-        if scales.host(cells) > TOO_NOISY { Err(Reason::TooNoisy) } else { Ok(scales) }
+        let is_too_noisy = scales.host(cells) > TOO_NOISY.max(level.least);
+        if is_too_noisy { Err(Reason::TooNoisy) } else { Ok(scales) }
     }
 
     /// The threshold of a host with this number of cells.
@@ -170,6 +171,7 @@ mod tests {
             sent: vec![hosts - 1; hosts],
             received: vec![hosts - 1; hosts],
             residuals: signs(hosts * (hosts - 1), residual),
+            ..Fit::default()
         }
     }
 
@@ -218,5 +220,7 @@ mod tests {
         let sparse = Fit { sent: vec![3; 20], received: vec![3; 20], ..fit(20, 0.0, 0.0) };
         assert_eq!(reason(sparse, known(true, &[])), Reason::TooFewCells(3));
         assert_eq!(reason(fit(8, 0.0, 0.0), known(true, &[0.9, -0.9])), Reason::TooNoisy);
+        let large = Level { least: 1.0, ..LEVEL };
+        assert!(Scales::of(&fit(8, 0.0, 0.0), known(true, &[]), large).is_ok(), "nothing less is asked for");
     }
 }

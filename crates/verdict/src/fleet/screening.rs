@@ -3,6 +3,7 @@
 use super::baseline::Baseline;
 use super::cells::Cell;
 use super::examined::Measurements;
+use super::fit::Fit;
 use super::hosts::Hosts;
 use super::options::{Options, Quantity};
 use super::probe::{Measured, Probe, Purpose, Reading, Round};
@@ -10,6 +11,8 @@ use super::robust::{median, median_of};
 
 /// A round with fewer cells has no median of its own.
 const CELLS_OF_ROUND: usize = 8;
+/// The step of values shows in those that are as near to the median as this logarithm.
+const NEAR: f64 = 0.1;
 
 /// All values of the screening.
 pub(super) struct Screening {
@@ -43,6 +46,8 @@ pub(super) struct Table {
     pub(super) rounds: Vec<u32>,
     /// Differences between passes of one cell.
     pub(super) differences: Vec<f64>,
+    /// The step of the measured values, such as that of the clock as a share of a latency.
+    pub(super) step: f64,
 }
 
 impl Screening {
@@ -92,13 +97,14 @@ impl Screening {
         }
     }
 
-    /// The cells of a quantity. Rounds are compared by how far their cells are from `expected`.
+    /// The cells of a quantity. Rounds are compared by how far their cells are from a first model;
+    /// without one, they are taken as they are.
     pub(super) fn table(
         &self,
         index: usize,
         is_directed: bool,
         baseline: Option<&Baseline>,
-        expected: impl Fn(u32, u32) -> f64,
+        first: Option<&Fit>,
     ) -> Table {
         let mut values = self.values[index].clone();
         if let Some(baseline) = baseline {
@@ -108,11 +114,13 @@ impl Screening {
                 was.is_some()
             });
         }
-        centre_rounds(&mut values, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND }, expected);
+        if let Some(first) = first {
+            centre_rounds(&mut values, if is_directed { CELLS_OF_ROUND } else { 2 * CELLS_OF_ROUND }, first);
+        }
         // A stable sort: the values of a cell stay in the order of their passes.
         values.sort_by_key(|value| u64::from(value.from) << 32 | u64::from(value.to));
         let is_better_of_two = self.passes == 2;
-        let mut table = Table::default();
+        let mut table = Table { step: step(&values), ..Table::default() };
         for cell in values.chunk_by(|a, b| (a.from, a.to) == (b.from, b.to)) {
             let Value { from, to, round, .. } = cell[0];
             let value = chosen(cell.iter().map(|value| value.value), is_better_of_two);
@@ -147,17 +155,28 @@ fn chosen(values: impl ExactSizeIterator<Item = f64>, is_better_of_two: bool) ->
     }
 }
 
+/// The smallest difference between values near their median: a clock with a coarse step gives few
+/// different latencies. 0 if there is one value alone.
+fn step(values: &[Value]) -> f64 {
+    let middle = median(values.iter().map(|value| value.raw)).unwrap_or(0.0);
+    let near = values.iter().map(|value| value.raw).filter(|raw| (raw - middle).abs() < NEAR);
+    let mut near: Vec<f64> = near.collect();
+    near.sort_by(f64::total_cmp);
+    let steps = near.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
+    steps.reduce(f64::min).unwrap_or(0.0)
+}
+
 /// Replaces the median of each round of at least `least` values by that of its pass: what all pairs
 /// of a round have in common blames nobody.
-fn centre_rounds(values: &mut [Value], least: usize, expected: impl Fn(u32, u32) -> f64) {
-    let distance = |value: &Value| value.value - expected(value.from, value.to);
+fn centre_rounds(values: &mut [Value], least: usize, first: &Fit) {
+    let residual = |value: &Value| value.value - first.expected(value.from, value.to);
     debug_assert!(values.is_sorted_by_key(|value| (value.pass, value.round)));
     let mut scratch = Vec::new();
     for pass in values.chunk_by_mut(|a, b| a.pass == b.pass) {
-        let middle = median(pass.iter().map(distance)).unwrap_or(0.0);
+        let middle = median(pass.iter().map(residual)).unwrap_or(0.0);
         for round in pass.chunk_by_mut(|a, b| a.round == b.round).filter(|round| round.len() >= least) {
             scratch.clear();
-            scratch.extend(round.iter().map(distance));
+            scratch.extend(round.iter().map(residual));
             let shift = middle - median_of(&mut scratch).unwrap_or(middle);
             round.iter_mut().for_each(|value| value.value += shift);
         }

@@ -1,5 +1,7 @@
 //! Whole examinations of small worlds.
 
+mod floors;
+
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -15,6 +17,8 @@ struct World<F> {
     visits: usize,
     /// The rounds for which time is left.
     rounds: usize,
+    /// The rounds beside the schedule for which time is left.
+    left: Option<usize>,
 }
 
 /// What a value is asked for: from, to, the number of the quantity, the round, its number.
@@ -30,7 +34,7 @@ const QUANTITIES: usize = 2;
 
 impl<F: FnMut(&Asked) -> Option<f64>> World<F> {
     fn new(value: F) -> Self {
-        Self { value, random: Random(11), asked: Vec::new(), visits: 0, rounds: usize::MAX }
+        Self { value, random: Random(11), asked: Vec::new(), visits: 0, rounds: usize::MAX, left: None }
     }
 }
 
@@ -57,6 +61,10 @@ impl<F: FnMut(&Asked) -> Option<f64>> Probe for World<F> {
 
     fn goes_on(&mut self) -> bool {
         self.asked.len() < self.rounds
+    }
+
+    fn rounds_left(&mut self) -> Option<usize> {
+        self.left
     }
 }
 
@@ -133,6 +141,67 @@ fn a_group_is_named_before_its_members_and_the_paths_between_two_before_their_pa
     assert_eq!(named(&between), [(0, Place::Between { grouping: 0, a: 1, b: 5 }, false, true)].into());
 }
 
+/// Three quarters of the hosts are on one leaf switch, and paths between the two are 30 % slower.
+#[test]
+fn a_distance_is_no_culprit_and_a_slow_host_behind_it_is_one() {
+    let labels: Vec<Option<&str>> =
+        (0..32).map(|host| Some(if host < 24 { "large" } else { "small" })).collect();
+    let hosts = Hosts::new(32).grouped("group", &labels);
+    let across = |asked: &Asked| if (asked.from < 24) == (asked.to < 24) { 0.0 } else { -0.35 };
+    let healthy = run(&hosts, &options("all-pairs"), |asked| Some(across(asked)));
+    assert_eq!(healthy.verdict, Verdict::Healthy, "{:?}", healthy.culprits);
+    // Nothing is suspect: nothing is measured twice.
+    assert_eq!(healthy.measurements.confirmation + healthy.measurements.again, 0);
+    let slow = run(&hosts, &options("all-pairs"), |asked| {
+        let own = if asked.quantity == 0 && asked.from == 28 { -0.2 } else { 0.0 };
+        // In isolation, the distance is another one.
+        let is_loaded = asked.round.pairs.len() > 8;
+        Some(own + across(asked) * if is_loaded { 1.0 } else { 0.3 })
+    });
+    assert_eq!(named(&slow), [(0, Place::Host(28), true, false)].into());
+    let pair = run(&hosts, &options("all-pairs"), |asked| {
+        let own = if asked.quantity == 0 && [asked.from, asked.to] == [28, 3] { -0.2 } else { 0.0 };
+        let is_loaded = asked.round.pairs.len() > 8;
+        Some(own + across(asked) * if is_loaded { 1.0 } else { 0.3 })
+    });
+    assert_eq!(named(&pair), [(0, Place::Pair { a: 3, b: 28 }, false, true)].into());
+}
+
+/// A clock of 5 ns: the latencies of one host are 100 ns and the others 95 ns, which is 5.1 %.
+#[test]
+fn one_step_of_the_clock_is_no_deficit() {
+    let stepped = |slow: f64| {
+        let mut options = options("all-pairs");
+        options.quantities.remove(0);
+        let mut world = Stepped(slow);
+        let Ok(examined) = examine(&Hosts::new(12), &options, &mut world);
+        (named(&examined), examined.quantities[0].thresholds.expect("thresholds").host_deficit())
+    };
+    let (names, deficit) = stepped(100.0);
+    assert_eq!(names, BTreeSet::new());
+    assert!(deficit > 0.095 && deficit < 0.1, "{deficit}");
+    assert_eq!(stepped(110.0).0, [(0, Place::Host(3), true, false)].into());
+}
+
+/// Host 3 has this latency. One pair in ten of the others is a step slower.
+struct Stepped(f64);
+
+impl Probe for Stepped {
+    type Error = Infallible;
+
+    fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Infallible> {
+        let latency = |&[a, b]: &[usize; 2]| {
+            let other: f64 = if (a * b) % 10 == 1 { 100.0 } else { 95.0 };
+            vec![Reading::symmetric(-(if a == 3 || b == 3 { self.0 } else { other }).ln())]
+        };
+        Ok(round.pairs.iter().map(latency).collect())
+    }
+
+    fn visit(&mut self, _: &[usize]) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
 #[test]
 fn what_is_slow_under_load_only_is_congestion() {
     let examined = run(&Hosts::new(16), &options("all-pairs"), |asked| {
@@ -191,6 +260,22 @@ fn a_suspect_that_dies_before_its_confirmation_stays_undecided() {
     assert_eq!(examined.verdict, Verdict::Undecided);
     assert!(examined.undecided.iter().all(|undecided| undecided.reason == Reason::NotConfirmable));
     assert!(!examined.undecided.is_empty());
+}
+
+#[test]
+fn a_missing_visit_leaves_two_that_both_have_to_be_slow() {
+    let with = |visits: [Option<f64>; 3]| {
+        run(&Hosts::new(12), &options("all-pairs"), |asked| match asked.round.purpose {
+            Purpose::Confirmation { visit } if touches(asked, 5) => {
+                visits[visit].map(|value| if asked.from == 5 && asked.quantity == 0 { value } else { 0.0 })
+            }
+            _ => Some(if asked.from == 5 && asked.quantity == 0 { -0.3 } else { 0.0 }),
+        })
+    };
+    let slow = [(0, Place::Host(5), true, false)].into();
+    assert_eq!(named(&with([Some(-0.3), None, Some(-0.3)])), slow);
+    assert_eq!(named(&with([Some(-0.3), None, Some(0.0)])), BTreeSet::new());
+    assert_eq!(with([Some(-0.3), None, None]).verdict, Verdict::Undecided);
 }
 
 #[test]
@@ -257,6 +342,35 @@ fn time_cuts_rounds_and_too_little_is_refused() {
 }
 
 #[test]
+fn suspects_for_which_no_time_is_left_stay_undecided() {
+    let value = |asked: &Asked| {
+        let slow = if asked.from == 4 {
+            -0.3
+        } else if asked.from == 7 {
+            -0.2
+        } else {
+            0.0
+        };
+        Some(if asked.quantity == 0 { slow } else { 0.0 })
+    };
+    let in_time = |left: usize| {
+        let mut world = World { left: Some(left), ..World::new(value) };
+        let Ok(examined) = examine(&Hosts::new(12), &options("all-pairs"), &mut world);
+        let open = examined.undecided.iter().map(|open| (open.place, open.reason)).collect::<Vec<_>>();
+        (named(&examined), open, examined.measurements.confirmation)
+    };
+    let host = |host: usize| (0, Place::Host(host), true, false);
+    let open = |host: usize| (Some(Place::Host(host)), Reason::NoTime);
+    assert_eq!(in_time(143), (BTreeSet::new(), vec![open(4), open(7)], 0));
+    // The worst first.
+    let (names, undecided, confirmed) = in_time(144);
+    assert_eq!((names, undecided), ([host(4)].into(), vec![open(7)]));
+    assert!((144..300).contains(&confirmed), "{confirmed}");
+    let (names, undecided, _) = in_time(288);
+    assert_eq!((names, undecided), ([host(4), host(7)].into(), vec![]));
+}
+
+#[test]
 fn a_schedule_without_blame_gives_cells_and_a_reason() {
     for name in ["ring", "bisection", "one-to-all", "all-to-one"] {
         let examined = run(&Hosts::new(8), &options(name), |_| Some(0.0));
@@ -282,27 +396,6 @@ fn two_culprits_of_four_hosts_are_undecided() {
     );
     let three = run(&Hosts::new(3), &options("all-pairs"), |_| Some(0.0));
     assert!(three.undecided.iter().all(|undecided| undecided.reason == Reason::TooFewHosts));
-}
-
-#[test]
-fn what_is_below_a_floor_is_named_against_it() {
-    let mut options = options("all-pairs");
-    options.quantities[0].floor = Some(0.9);
-    let floor = |examined: &Examined| -> Vec<Place> {
-        let is_floor = |culprit: &&Culprit| culprit.against == Against::Floor;
-        examined.culprits.iter().filter(is_floor).map(|culprit| culprit.place).collect()
-    };
-    let healthy = run(&Hosts::new(10), &options, |_| Some(1.0));
-    assert_eq!(healthy.verdict, Verdict::Healthy);
-    let host = run(&Hosts::new(10), &options, |asked| Some(if asked.from == 6 { 0.7 } else { 1.0 }));
-    assert_eq!(floor(&host), [Place::Host(6)]);
-    let pair = run(&Hosts::new(10), &options, |asked| {
-        Some(if [asked.from, asked.to] == [6, 1] { 0.5 } else { 1.0 })
-    });
-    assert_eq!(floor(&pair), [Place::Pair { a: 1, b: 6 }]);
-    let fleet = run(&Hosts::new(10), &options, |_| Some(0.8));
-    assert_eq!(floor(&fleet), [Place::Fleet]);
-    assert!((fleet.culprits[0].deficit() - deficit(-0.1)).abs() < 0.01, "{}", fleet.culprits[0].deficit());
 }
 
 #[test]

@@ -13,9 +13,12 @@ const COMMON: f64 = 0.005;
 /// What a measurement loses beside those of other pairs.
 const LOAD: f64 = 0.03;
 /// A host that flips: how much slower, for which share of the time, for how many rounds at a time.
+/// It does so whether or not its agent is started anew.
 const FLIP: f64 = 0.0834;
 const FLIPPED: f64 = 0.05;
 const DWELL: f64 = 10.0;
+/// The rounds that would fit between two visits.
+const GAP: u64 = 60;
 
 /// What is wrong in a fleet, in one quantity: logarithms, negative is slower.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ pub(super) struct Truth {
     pub(super) pairs: Vec<([usize; 2], f64)>,
     /// All paths that leave or enter a group: an index of the first grouping.
     pub(super) group: Option<(usize, f64)>,
+    /// All paths between groups, which is no fault.
+    pub(super) across: f64,
 }
 
 /// A fleet that answers as a [`Probe`].
@@ -73,13 +78,10 @@ impl<'a> Simulated<'a> {
         let quantities = quantities.collect();
         let flips = vec![false; hosts.count];
         let mut fleet = Self { hosts, noise, seed, time: 0, quantities, flips, random };
-        (0..hosts.count).for_each(|host| fleet.pin(host));
+        if noise == Noise::Flips {
+            fleet.flips.iter_mut().for_each(|is_slow| *is_slow = fleet.random.fraction() < FLIPPED);
+        }
         fleet
-    }
-
-    /// A new placement.
-    fn pin(&mut self, host: usize) {
-        self.flips[host] = self.noise == Noise::Flips && self.random.fraction() < FLIPPED;
     }
 
     fn pass_time(&mut self) {
@@ -87,8 +89,9 @@ impl<'a> Simulated<'a> {
         if self.noise != Noise::Flips {
             return;
         }
+        let dwell = std::env::var("DWELL").map_or(DWELL, |g| g.parse().unwrap());
         for is_slow in &mut self.flips {
-            let leaves = if *is_slow { 1.0 / DWELL } else { FLIPPED / (1.0 - FLIPPED) / DWELL };
+            let leaves = if *is_slow { 1.0 / dwell } else { FLIPPED / (1.0 - FLIPPED) / dwell };
             *is_slow ^= self.random.fraction() < leaves;
         }
     }
@@ -103,11 +106,14 @@ impl<'a> Simulated<'a> {
         };
         let pairs = truth.pairs.iter().filter(|(pair, _)| *pair == [from, to]).map(|(_, effect)| effect);
         let group = |host: usize| self.hosts.groupings.first().and_then(|grouping| grouping.of[host]);
+        let across = if group(from) == group(to) { 0.0 } else { truth.across };
         let crosses = truth.group.filter(|(one, _)| (group(from) == Some(*one)) != (group(to) == Some(*one)));
         let flips = [from, to].into_iter().filter(|&host| self.flips[host]).count() as f64 * FLIP;
         let stream = mixed(&[self.seed, index as u64, ends[0] as u64, ends[1] as u64]);
         let noise = SCALE * self.noise.deviation(series, stream, self.time);
-        hosts + pairs.sum::<f64>() + crosses.map_or(0.0, |(_, effect)| effect) - flips + noise + common
+        hosts + pairs.sum::<f64>() + crosses.map_or(0.0, |(_, effect)| effect) + across - flips
+            + noise
+            + common
     }
 }
 
@@ -127,10 +133,8 @@ impl Probe for Simulated<'_> {
         Ok(round.pairs.iter().map(measured).collect())
     }
 
-    fn visit(&mut self, hosts: &[usize]) -> Result<(), Self::Error> {
-        hosts.iter().for_each(|&host| self.pin(host));
-        // Visits are far apart.
-        self.time += 997;
+    fn visit(&mut self, _: &[usize]) -> Result<(), Self::Error> {
+        (0..std::env::var("GAP").map_or(GAP, |g| g.parse().unwrap())).for_each(|_| self.pass_time());
         Ok(())
     }
 }
