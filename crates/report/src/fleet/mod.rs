@@ -5,6 +5,7 @@
 //! While a fleet is measured, the program runs it over a [`Replay`] of the record, and measures
 //! what the record lacks.
 
+mod found;
 mod matrix;
 mod names;
 mod outcome;
@@ -15,8 +16,9 @@ mod text;
 mod value;
 mod words;
 
+pub(crate) use found::Found;
 pub(crate) use matrix::{Matrix, asymmetry, tenths};
-pub(crate) use outcome::open;
+pub(crate) use outcome::{culprits, open};
 pub use outcome::{Outcome, outcome};
 pub(crate) use quantiles::{SHARES, quantiles};
 pub use question::Question;

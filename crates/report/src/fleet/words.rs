@@ -8,7 +8,7 @@ use verdict::fleet::{
 };
 
 use super::names::Names;
-use super::outcome::{Outcome, open, outcome};
+use super::outcome::{Outcome, culprits, open, outcome};
 use super::question::Question;
 use super::value::Row;
 
@@ -35,11 +35,7 @@ impl<'a> Words<'a> {
         let examined = fleet.members.len() - fleet.left.len();
         match outcome(fleet, self.examined) {
             Outcome::Culprits => {
-                let mut places: Vec<Place> =
-                    self.examined.culprits.iter().map(|culprit| culprit.place).collect();
-                places.sort_unstable();
-                places.dedup();
-                counted(places.len() as u64, "culprit")
+                counted(culprits(self.examined).len() as u64, "culprit")
             }
             Outcome::Healthy => format!("no culprit among {examined} members"),
             Outcome::Undecided if open(fleet, self.examined).next().is_some() => {
@@ -52,22 +48,27 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The name of a culprit, with the direction in which a pair is slow.
+    pub(crate) fn name(&self, culprit: &Culprit) -> String {
+        let is_directed = self.row(culprit.quantity).is_directed;
+        let way = match [Way::Send, Way::Receive].map(|way| culprit.is_slow(way)) {
+            [true, false] if is_directed => Some(Way::Send),
+            [false, true] => Some(Way::Receive),
+            _ => None,
+        };
+        self.names.place(culprit.place, way)
+    }
+
     /// A culprit: who, by how much, compared with what.
     pub(crate) fn culprit(&self, culprit: &Culprit) -> String {
         let row = self.row(culprit.quantity);
         let slow = |way| culprit.evidence(way).filter(|_| culprit.is_slow(way));
-        let send = slow(Way::Send);
-        let receive = slow(Way::Receive);
+        let [send, receive] = [slow(Way::Send), slow(Way::Receive)];
         let than = match culprit.against {
             Against::Others => "the others",
             Against::Floor => "the expectation",
         };
-        let way = match (send, receive) {
-            (Some(_), None) if row.is_directed => Some(Way::Send),
-            (None, Some(_)) => Some(Way::Receive),
-            _ => None,
-        };
-        let name = self.names.place(culprit.place, way);
+        let name = self.name(culprit);
         let evidence = send.or(receive);
         let by = |evidence: &Evidence| by(row, evidence.confirmed.unwrap_or_default());
         let peers = evidence.map_or(0, |evidence| evidence.peers) as u64;

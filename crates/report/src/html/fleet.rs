@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use measure::record::{Fleet, Point, Run};
+use measure::record::Point;
 use measure::text::grouped;
 use verdict::fleet::{Cell, Examined, Judged};
 
 use super::prose::{prose, sentence};
 use super::table;
 use crate::fleet::{
-    Matrix, Outcome, Question, Row, SHARES, Words, asymmetry, examined, open, outcome, quantiles, tenths,
+    Found, Matrix, Outcome, Row, SHARES, Words, asymmetry, open, outcome, quantiles, tenths,
 };
 
 /// The id of the section.
@@ -24,31 +24,6 @@ const ROWS_MAX: usize = 128;
 const CULPRITS_FIRST: usize = 6;
 /// The most suspects and congested paths that are listed.
 const LISTED_MAX: usize = 200;
-
-/// The fleet of a run.
-pub(super) struct Found<'a> {
-    fleet: &'a Fleet,
-    question: Question,
-    examined: Examined,
-}
-
-impl<'a> Found<'a> {
-    /// Examines the fleet of a run; none for other runs.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be examined.
-    pub(super) fn of(run: &'a Run, points: &[Point]) -> Option<Result<Self, String>> {
-        let fleet = run.fleet.as_ref()?;
-        Some(Question::of(fleet).and_then(|question| match examined(&question, fleet, points) {
-            Ok(examined) => Ok(Self { fleet, question, examined }),
-            Err(missing) => Err(format!(
-                "the examination is not complete, it ended in round {}: `rdmascope fleet --resume DIR` goes on with it",
-                missing.round + 1
-            )),
-        }))
-    }
-}
 
 /// The answer, for the first screen.
 pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {

@@ -74,8 +74,8 @@ pub fn write(
     let shown = Points { points, devices: &run.devices, patterns };
     let figures = figures::render(run, shown, samples);
     let data = data::collect(shown, figures.charts, samples);
-    let fleet = fleet::Found::of(run, points);
-    let judged = judge(&run.expectations, shown);
+    let fleet = crate::fleet::Found::of(run, points);
+    let judged = judge(&run.expectations, &run.plan, shown);
     let answers = answer(&run.findings, shown, no_network(run));
     let first = match &fleet {
         Some(found) => fleet::answer(found),
