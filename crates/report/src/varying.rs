@@ -24,7 +24,10 @@ impl Varying {
         let mut parts: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
         for part in plan["experiments"].as_array().into_iter().flatten() {
             // Each endpoint of an experiment is a part with the name of the experiment.
-            parts.entry(part["name"].as_str().unwrap_or_default().to_owned()).or_default().push(&part["axes"]);
+            parts
+                .entry(part["name"].as_str().unwrap_or_default().to_owned())
+                .or_default()
+                .push(&part["axes"]);
         }
         let experiment = |parts: Vec<&Value>| {
             let axes = parts.iter().filter_map(|axes| axes.as_object()).flat_map(|axes| axes.keys());

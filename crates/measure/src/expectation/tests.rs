@@ -84,8 +84,7 @@ fn a_limit_in_another_unit_is_refused_with_what_fits() {
     }
     assert!(refusal("<= 90 % of link", Time).is_err() && refusal("<= 90 %", Bandwidth).is_err());
     assert!(refusal("<= 1 Gb/s", MessageRate).is_err() && refusal("<= 1 us", Number).is_err());
-    for (text, of) in
-        [("<= 1 us", Time), (">= 9 % of link", MessageRate), ("<= 0", Share), ("< 1 %", Share)]
+    for (text, of) in [("<= 1 us", Time), (">= 9 % of link", MessageRate), ("<= 0", Share), ("< 1 %", Share)]
     {
         assert_eq!(refusal(text, of), Ok(()), "{text}");
     }

@@ -15,9 +15,8 @@ pub(super) fn names(directories: &[&Path]) -> Result<Vec<String>, Usage> {
     let parts: Vec<Vec<String>> = directories.iter().map(|directory| parts(directory)).collect();
     let mut lengths = vec![1; parts.len()];
     loop {
-        let of = |(parts, length): (&Vec<String>, &usize)| {
-            parts[parts.len().saturating_sub(*length)..].join("/")
-        };
+        let of =
+            |(parts, length): (&Vec<String>, &usize)| parts[parts.len().saturating_sub(*length)..].join("/");
         let names: Vec<String> = parts.iter().zip(&lengths).map(of).collect();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         names.iter().for_each(|name| *counts.entry(name).or_default() += 1);

@@ -143,13 +143,15 @@ fn results(point: &Point, bandwidth: Unit) -> Map<String, Value> {
         all.insert("error".to_owned(), why.as_str().into());
         return all;
     }
-    let mut add = |key: &str, value: Option<f64>| all.extend(value.map(|value| (key.to_owned(), value.into())));
+    let mut add =
+        |key: &str, value: Option<f64>| all.extend(value.map(|value| (key.to_owned(), value.into())));
     TIMES_US.iter().for_each(|(key, path)| add(key, number(path).map(|ns| ns / 1e3)));
     // perftest counts round trips per second if it measures for a time.
     let latency = point.latency.as_ref().filter(|_| point.iterations.is_none());
     let messages = |kind| if kind == LatencyKind::RttHalf { 2.0 } else { 1.0 };
     add("tps_average", latency.map(|latency| 1e9 / latency.mean_ns / messages(latency.kind)));
-    let rate = |name: &str| number(&format!("throughput_total.{name}")).or(number(&format!("throughput.{name}")));
+    let rate =
+        |name: &str| number(&format!("throughput_total.{name}")).or(number(&format!("throughput.{name}")));
     if point.latency.is_none() {
         add("BW_average", rate("bytes_per_s").map(|rate| rate / bandwidth.one()));
         add("MsgRate", rate("messages_per_s").map(|rate| rate / 1e6));
@@ -199,7 +201,8 @@ mod tests {
 
     fn device() -> Device {
         let attributes = json!({ "link_layer": "InfiniBand", "active_mtu_bytes": 4096, "gid_index": 3 });
-        serde_json::from_value(json!({ "rank": 0, "name": "d0", "provider": "p", "attributes": attributes })).unwrap()
+        serde_json::from_value(json!({ "rank": 0, "name": "d0", "provider": "p", "attributes": attributes }))
+            .unwrap()
     }
 
     #[test]
@@ -210,8 +213,7 @@ mod tests {
             "GID_index": 3, "Link_type": "IB", "Mtu": 4096, "Number_of_qps": 2, "Post_List": 1, "TX_depth": 128,
             "Using_SRQ": "OFF", "rdma_cm_QPs": "OFF", "test": "RDMA_Write_Bidirectional_BW_Test",
         });
-        let results =
-            json!({ "MsgSize": 64, "n_iterations": 100, "BW_peak": null, "BW_average": 24.0, "MsgRate": 6.0 });
+        let results = json!({ "MsgSize": 64, "n_iterations": 100, "BW_peak": null, "BW_average": 24.0, "MsgRate": 6.0 });
         assert_eq!(file, json!({ "test_info": info, "results": results }));
     }
 
@@ -222,7 +224,14 @@ mod tests {
         let mut timed = Point { latency, ..point(&json!({})) };
         let results = results(&timed, Unit::MiBPerS);
         let keys = [
-            "MsgSize", "n_iterations", "percentile_99", "percentile_99.9", "t_avg", "t_max", "t_min", "t_stdev",
+            "MsgSize",
+            "n_iterations",
+            "percentile_99",
+            "percentile_99.9",
+            "t_avg",
+            "t_max",
+            "t_min",
+            "t_stdev",
             "t_typical",
         ];
         assert_eq!(results.keys().collect::<Vec<_>>(), keys);
@@ -231,7 +240,10 @@ mod tests {
         // With -D, perftest counts round trips.
         timed.iterations = None;
         let results = super::results(&timed, Unit::MiBPerS);
-        assert_eq!((&results["n_iterations"], &results["tps_average"]), (&json!(1000), &json!(1e9 / 5005.0 / 2.0)));
+        assert_eq!(
+            (&results["n_iterations"], &results["tps_average"]),
+            (&json!(1000), &json!(1e9 / 5005.0 / 2.0))
+        );
         assert_eq!(test(&timed), Some(json!("RDMA_Write_Latency_Test")));
     }
 
@@ -243,9 +255,14 @@ mod tests {
         let file = whole(Some(&device()), &[stream(64), other, failed], Unit::MiBPerS);
         assert_eq!(file["test_info"]["Number_of_qps"], 2);
         assert_eq!(file["test_info"].get("Connection_type"), None);
-        let all: Vec<_> =
-            (0..3).map(|at| &file["results"][at]).map(|one| (&one["MsgSize"], &one["Connection_type"])).collect();
-        assert_eq!(all, [(&json!(64), &json!("RC")), (&json!(128), &json!("UC")), (&json!(64), &json!("RC"))]);
+        let all: Vec<_> = (0..3)
+            .map(|at| &file["results"][at])
+            .map(|one| (&one["MsgSize"], &one["Connection_type"]))
+            .collect();
+        assert_eq!(
+            all,
+            [(&json!(64), &json!("RC")), (&json!(128), &json!("UC")), (&json!(64), &json!("RC"))]
+        );
         assert_eq!(file["results"][2]["error"], "the peer is gone");
         assert_eq!(whole(None, &[], Unit::GbPerS), json!({ "test_info": {}, "results": [] }));
     }

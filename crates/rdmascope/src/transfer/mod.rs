@@ -91,7 +91,11 @@ fn is_not_met(arguments: &TransferArguments, resolved: &Resolved, point: &Point)
     let points = Points { points: std::slice::from_ref(point), devices: &[], patterns: PATTERNS };
     let judged = expectations::judge(&resolved.expectations, &resolved.plan, points);
     let text = expectations::text(&judged, true);
-    if arguments.json { eprint!("{text}") } else { stdout::print_folded(&text)? }
+    if arguments.json {
+        eprint!("{text}")
+    } else {
+        stdout::print_folded(&text)?
+    }
     Ok(expectations::is_any_not_met(&judged))
 }
 

@@ -146,7 +146,15 @@ fn duckdb_reads_parquet_as_it_reads_csv() {
     let scratch = recorded();
     for (format, end) in [("csv", "csv"), ("parquet", "parquet")] {
         scratch.succeed(&["export", "run", "--format", format, "--out", &format!("run.{end}")]);
-        scratch.succeed(&["export", "run", "--samples", "--format", format, "--out", &format!("samples.{end}")]);
+        scratch.succeed(&[
+            "export",
+            "run",
+            "--samples",
+            "--format",
+            format,
+            "--out",
+            &format!("samples.{end}"),
+        ]);
     }
     let script = r#"
 import duckdb
@@ -272,7 +280,10 @@ fn wrong_requests_are_refused() {
     refused(&["--samples", "--format", "junit"], &["--samples writes csv, json or parquet"]);
     refused(&["--format", "junit", "--quantity", "latency"], &["leave --quantity out"]);
     if !cfg!(feature = "parquet") {
-        refused(&["--format", "parquet"], &["built without Parquet: build it with --features parquet", "DuckDB"]);
+        refused(
+            &["--format", "parquet"],
+            &["built without Parquet: build it with --features parquet", "DuckDB"],
+        );
     }
     let unwritable =
         scratch.refused(&["export", &run, "--out", "no/such.csv"], 1, &["cannot write no/such.csv"]);

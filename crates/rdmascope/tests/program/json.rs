@@ -82,7 +82,9 @@ fn the_file_of_perftest_is_one_valid_object() {
         let results = file["results"].as_array().cloned().unwrap_or_else(|| vec![file["results"].clone()]);
         let number = if test.contains("_Latency_") { "t_typical" } else { "BW_average" };
         let has_number = |result: &Value| {
-            result["MsgSize"].is_u64() && result["n_iterations"].is_u64() && result[number].as_f64() > Some(0.0)
+            result["MsgSize"].is_u64()
+                && result["n_iterations"].is_u64()
+                && result[number].as_f64() > Some(0.0)
         };
         assert!(!results.is_empty() && results.iter().all(has_number), "{words:?}: {file}");
     }
@@ -90,8 +92,10 @@ fn the_file_of_perftest_is_one_valid_object() {
     scratch.succeed(&words);
     assert!(scratch.at("own.json").is_file());
     // A stream gets one object, and is not replaced by a file.
-    let ended = scratch.run(&["lat", "send", "--local", "-n", "100", "--json", "--out_json_file", "/dev/stdout"]);
-    let objects: Vec<Value> = serde_json::Deserializer::from_str(&ended.stdout).into_iter().map(Result::unwrap).collect();
+    let ended =
+        scratch.run(&["lat", "send", "--local", "-n", "100", "--json", "--out_json_file", "/dev/stdout"]);
+    let objects: Vec<Value> =
+        serde_json::Deserializer::from_str(&ended.stdout).into_iter().map(Result::unwrap).collect();
     assert_eq!((objects.len(), objects[1]["results"]["n_iterations"].as_u64()), (2, Some(100)), "{ended:?}");
     scratch.refused(
         &["lat", "send", "--local", "--out_json_file", "no/such.json"],

@@ -117,7 +117,9 @@ fn a_bound_that_a_transfer_does_not_keep_ends_with_3() {
     let scratch = Scratch::on_one_cpu();
     scratch.write("file", contents(100_000, 1));
     let sent = |bound: &str, more: &[&str]| {
-        scratch.run(&[&["transfer", "file", "--to", "to", "--over", "tcp", "--expect", bound][..], more].concat())
+        scratch.run(
+            &[&["transfer", "file", "--to", "to", "--over", "tcp", "--expect", bound][..], more].concat(),
+        )
     };
     let met = sent("throughput > 1 B/s", &[]);
     assert_eq!(met.status, Some(2), "no unit of records is B/s: {met:?}");
@@ -129,7 +131,16 @@ fn a_bound_that_a_transfer_does_not_keep_ends_with_3() {
     let said: serde_json::Value = serde_json::from_str(&not_met.stdout).unwrap();
     assert_eq!(said["status"], "complete");
     // What has not arrived outweighs the bound.
-    let broken = scratch.run(&["transfer", "none", "--to", "to", "--over", "tcp", "--expect", "transfer.wall_ns < 1 ns"]);
+    let broken = scratch.run(&[
+        "transfer",
+        "none",
+        "--to",
+        "to",
+        "--over",
+        "tcp",
+        "--expect",
+        "transfer.wall_ns < 1 ns",
+    ]);
     assert_eq!(broken.status, Some(1), "{broken:?}");
 }
 

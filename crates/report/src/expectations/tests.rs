@@ -177,7 +177,8 @@ fn a_number_without_samples_has_its_interval_too() {
 #[test]
 fn a_run_that_ended_early_names_its_cases_as_a_whole_one() {
     let expectation = Expectation::parse("p50 <= 2 us").unwrap();
-    let plan = json!({ "experiments": [{ "name": "lat", "axes": { "size_bytes": [8, 16], "service": ["RC"] } }] });
+    let plan =
+        json!({ "experiments": [{ "name": "lat", "axes": { "size_bytes": [8, 16], "service": ["RC"] } }] });
     let points = [point("lat", 8, 1000)];
     let judged = judge(std::slice::from_ref(&expectation), &plan, known(&points));
     assert_eq!(judged[0].cases[0].label, "lat, 8 B");

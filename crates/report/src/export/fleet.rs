@@ -17,9 +17,9 @@ pub(super) fn tests(run: &Exported<'_>) -> Option<Vec<Test>> {
         Ok(found) => found,
         Err(why) => return Some(vec![Test::new(VERDICT, EXAMINED, Outcome::Error(why))]),
     };
-    let members = (0u32..).zip(&fleet.members).map(|(index, member)| {
-        Test::new("members", &member.name, result_of_member(&found, fleet, index))
-    });
+    let members = (0u32..)
+        .zip(&fleet.members)
+        .map(|(index, member)| Test::new("members", &member.name, result_of_member(&found, fleet, index)));
     let others = culprits(&found.examined).into_iter().filter(|place| !matches!(place, Place::Host(_)));
     let others = others.map(|place| {
         let name = found.words().names.place(place, None);

@@ -164,8 +164,7 @@ fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels, familie
                 Judgement::NotMet => 0.0,
                 Judgement::NotDecided(_) => continue,
             };
-            let own =
-                [label("expectation", judged.expectation.to_string()), label("points", &*case.label)];
+            let own = [label("expectation", judged.expectation.to_string()), label("points", &*case.label)];
             families.add("rdmascope_expectation_met", help, &[of_run, &own].concat(), value);
         }
     }
@@ -216,8 +215,14 @@ fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let open = open(found.fleet, examined).count();
     add("undecided", "Reasons for which the verdict is not complete.", &[], open as f64);
     for culprit in &examined.culprits {
-        let own = [label("culprit", words.name(culprit)), label("quantity", words.row(culprit.quantity).name)];
-        add("culprit_deficit_ratio", &format!("By how much a culprit is slower{OF}"), &own, culprit.deficit());
+        let own =
+            [label("culprit", words.name(culprit)), label("quantity", words.row(culprit.quantity).name)];
+        add(
+            "culprit_deficit_ratio",
+            &format!("By how much a culprit is slower{OF}"),
+            &own,
+            culprit.deficit(),
+        );
     }
     for judged in &examined.quantities {
         let Some(thresholds) = &judged.thresholds else { continue };

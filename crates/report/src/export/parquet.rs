@@ -40,7 +40,8 @@ impl Kind {
             (Self::Integer, Value::is_i64),
             (Self::Number, Value::is_number),
         ];
-        let fits = kinds.into_iter().find(|(_, is_it)| !all.is_empty() && all.iter().all(|value| is_it(value)));
+        let fits =
+            kinds.into_iter().find(|(_, is_it)| !all.is_empty() && all.iter().all(|value| is_it(value)));
         fits.map_or(Self::Text, |(kind, _)| kind)
     }
 }

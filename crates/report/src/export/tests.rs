@@ -226,14 +226,17 @@ fn a_run_that_ended_early_is_an_error_and_its_tests_keep_their_names() {
 
 /// The names and labels of all series.
 fn series(metrics: &str) -> Vec<&str> {
-    metrics.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap().0).collect()
+    metrics
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect()
 }
 
 #[test]
 fn no_two_series_and_no_two_tests_are_the_same() {
-    let twice = [json!("no_loss"), json!("reason")].map(|reason| {
-        json!({ "quantity": "messages_lost", "bound": "<= 0", "reason": reason })
-    });
+    let twice = [json!("no_loss"), json!("reason")]
+        .map(|reason| json!({ "quantity": "messages_lost", "bound": "<= 0", "reason": reason }));
     let run = json!({ "expectations": twice });
     let mut points = points();
     let metrics = json!({ "bw (GB/s)": { "value": 1.0 }, "bw [GB/s]": { "value": 2.0 } });
@@ -259,7 +262,9 @@ fn no_two_series_and_no_two_tests_are_the_same() {
     assert!(!metrics.contains("{}"), "{metrics}");
     let xml = exported(Format::Junit, &run, &points);
     let names = |xml: &str| {
-        let names = xml.match_indices("<testcase ").map(|(at, _)| xml[at..].split(" time=").next().unwrap().to_owned());
+        let names = xml
+            .match_indices("<testcase ")
+            .map(|(at, _)| xml[at..].split(" time=").next().unwrap().to_owned());
         names.collect::<Vec<String>>()
     };
     let all = names(&xml);
@@ -288,7 +293,8 @@ fn a_description_keeps_its_backslash() {
 
 /// A fleet of four of which the first is slow and the last was left out.
 fn fleet(examined: Option<Value>) -> Value {
-    let members: Vec<Value> = ["n1", "n2", "n3", "n4"].map(|name| json!({ "name": name, "host": name })).to_vec();
+    let members: Vec<Value> =
+        ["n1", "n2", "n3", "n4"].map(|name| json!({ "name": name, "host": name })).to_vec();
     let mut fleet = json!({
         "members": members, "quantities": [{ "name": "latency" }, { "name": "throughput" }], "schedule": "all-pairs",
         "passes": 3, "rounds": 0, "least": 0.05, "tolerance": 0.02, "alpha": 0.01, "seed": 1, "left": { "3": "no <route>" },
@@ -355,11 +361,20 @@ fn a_fleet_has_a_test_for_each_member_and_its_culprits_fail() {
     let mut pair = culprit();
     pair["place"] = json!({ "pair": { "a": 1, "b": 2 } });
     let xml = exported(Format::Junit, &fleet(Some(found("culprits", &[pair]))), &[]);
-    assert!(xml.contains("classname=\"rdmascope.fleet.culprits\" name=\"n2 - n3\" time=\"0.000000\"><failure"), "{xml}");
+    assert!(
+        xml.contains("classname=\"rdmascope.fleet.culprits\" name=\"n2 - n3\" time=\"0.000000\"><failure"),
+        "{xml}"
+    );
     let xml = exported(Format::Junit, &fleet(Some(found("undecided", &[]))), &[]);
-    assert!(xml.contains("<skipped message=\"not decided: too little could be measured; less than four members"), "{xml}");
+    assert!(
+        xml.contains("<skipped message=\"not decided: too little could be measured; less than four members"),
+        "{xml}"
+    );
     let xml = exported(Format::Junit, &fleet(None), &[]);
-    assert!(xml.contains(" tests=\"1\" failures=\"0\" errors=\"1\" ") && xml.contains("is not complete"), "{xml}");
+    assert!(
+        xml.contains(" tests=\"1\" failures=\"0\" errors=\"1\" ") && xml.contains("is not complete"),
+        "{xml}"
+    );
 }
 
 #[test]

@@ -18,8 +18,8 @@ mod words;
 
 pub(crate) use found::Found;
 pub(crate) use matrix::{Matrix, asymmetry, tenths};
-pub(crate) use outcome::{culprits, open};
 pub use outcome::{Outcome, outcome};
+pub(crate) use outcome::{culprits, open};
 pub(crate) use quantiles::{SHARES, quantiles};
 pub use question::Question;
 pub use replay::{Missing, Replay, Step, examined};

@@ -34,9 +34,7 @@ impl<'a> Words<'a> {
         let fleet = self.names.fleet;
         let examined = fleet.members.len() - fleet.left.len();
         match outcome(fleet, self.examined) {
-            Outcome::Culprits => {
-                counted(culprits(self.examined).len() as u64, "culprit")
-            }
+            Outcome::Culprits => counted(culprits(self.examined).len() as u64, "culprit"),
             Outcome::Healthy => format!("no culprit among {examined} members"),
             Outcome::Undecided if open(fleet, self.examined).next().is_some() => {
                 "not decided: too little could be measured".to_owned()

@@ -10,9 +10,7 @@ use verdict::fleet::{Cell, Examined, Judged};
 
 use super::prose::{prose, sentence};
 use super::table;
-use crate::fleet::{
-    Found, Matrix, Outcome, Row, SHARES, Words, asymmetry, open, outcome, quantiles, tenths,
-};
+use crate::fleet::{Found, Matrix, Outcome, Row, SHARES, Words, asymmetry, open, outcome, quantiles, tenths};
 
 /// The id of the section.
 pub(super) const ID: &str = "fleet";
