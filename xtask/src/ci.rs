@@ -203,9 +203,10 @@ fn install_deny() -> Result<()> {
 
 /// The Python packages that tests compare with, read exports with or start rdmascope with: as pip
 /// and as Python name them.
-const PYTHON_PACKAGES: [(&str, &str); 6] = [
+const PYTHON_PACKAGES: [(&str, &str); 7] = [
     ("duckdb", "duckdb"),
     ("junitparser", "junitparser"),
+    ("lxml", "lxml"),
     ("numpy", "numpy"),
     ("pandas", "pandas"),
     ("pyyaml", "yaml"),

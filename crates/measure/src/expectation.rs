@@ -63,6 +63,12 @@ impl Expectation {
         Ok(Self::new(text[..at].trim(), Bound::parse(&text[at..])?))
     }
 
+    /// Whether it bounds the same number of the same points in the same way, whatever the reason.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let Self { quantity, bound, experiments, only, reason: _ } = other;
+        (quantity, bound, experiments, only) == (&self.quantity, &self.bound, &self.experiments, &self.only)
+    }
+
     /// Whether a point of this experiment with these axes is judged.
     pub fn picks(&self, experiment: &str, axes: &Axes) -> bool {
         let own = [experiment.to_owned()];

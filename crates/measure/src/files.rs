@@ -54,12 +54,18 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// of that name is replaced and not followed.
 ///
 /// # Errors
-/// Those of `write` and of the system. The old file is still there then, and nothing of the new
-/// one.
+/// Those of `write` and of the system; `InvalidInput` for a device, a pipe or a socket, because a
+/// file in the place of `/dev/null` breaks the machine. The old file is still there then, and
+/// nothing of the new one.
 pub fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
+    // Directories get the system's own error.
+    let is_replaced = |found: fs::Metadata| found.is_file() || found.is_dir() || found.is_symlink();
+    if !path.symlink_metadata().map_or(true, is_replaced) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file").into());
+    }
     let (new, file) = create_beside(path)?;
     let written = fill(file, write).and_then(|()| Ok(fs::rename(&new, path)?));
     // The error of the write is the one to report.
@@ -130,6 +136,18 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"old");
         let error = replace(dir.path(), |out| out.write_all(b"new")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::IsADirectory);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_pipe_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        let error = replace(&pipe, |out| out.write_all(b"new")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(!pipe.is_file());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

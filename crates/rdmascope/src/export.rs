@@ -1,17 +1,18 @@
 //! `rdmascope export`: the numbers of runs for other programs.
 
+mod names;
+
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use bench::PATTERNS;
 use clap::{Args, ValueEnum};
-use measure::files;
 use measure::store::RunReader;
 use report::export::{self, Exported, Format, OF_SAMPLES};
 
 use crate::failure::{Usage, harmless};
+use crate::report::output::Output;
 use crate::stdout;
 
 /// Below the help.
@@ -34,7 +35,7 @@ pub(crate) struct ExportArguments {
     /// Form of the numbers.
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     format: FormatWord,
-    /// Write a row for each sample instead, as csv or json.
+    /// Write a row for each sample instead, as csv, json or parquet.
     #[arg(long, conflicts_with = "quantity")]
     samples: bool,
     /// Only this number, such as latency.p99_ns, or all of a group, such as latency.
@@ -58,26 +59,36 @@ enum FormatWord {
     Junit,
     /// A table for people: a row for each point.
     Markdown,
+    /// The tidy table with types, if the program is built with its feature `parquet`.
+    Parquet,
 }
 
 impl FormatWord {
-    fn format(self) -> Format {
-        match self {
+    fn format(self) -> Result<Format, Usage> {
+        Ok(match self {
             Self::Csv => Format::Csv,
             Self::Json => Format::Json,
             Self::Openmetrics => Format::OpenMetrics,
             Self::Junit => Format::Junit,
             Self::Markdown => Format::Markdown,
-        }
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Format::Parquet,
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(Usage(WITHOUT_PARQUET.to_owned())),
+        })
     }
 }
 
+#[cfg(not(feature = "parquet"))]
+const WITHOUT_PARQUET: &str = "this program is built without Parquet: build it with --features parquet, or export csv and \
+    convert it with DuckDB: COPY (FROM 'numbers.csv') TO 'numbers.parquet'";
+
 /// Writes the numbers or the samples of runs.
 pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
-    let format = arguments.format.format();
+    let format = arguments.format.format()?;
     if arguments.samples && !OF_SAMPLES.contains(&format) {
         return Err(Usage(
-            "--samples writes csv or json: leave --format out, or give one of them".to_owned(),
+            "--samples writes csv, json or parquet: leave --format out, or give one of them".to_owned(),
         )
         .into());
     }
@@ -91,14 +102,9 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         arguments.runs.iter().map(|run| RunReader::open(run)).collect::<Result<_, _>>()?;
     let samples: Vec<_> =
         runs.iter().map(|run| |path: &str| run.sample_file(path).map_err(|e| e.to_string())).collect();
-    let with_samples = runs.iter().zip(&samples);
-    let exported: Vec<Exported<'_>> = with_samples
-        .map(|(run, samples)| Exported {
-            name: name(run.dir()),
-            run: run.run(),
-            points: run.points(),
-            samples,
-        })
+    let names = names::names(&runs.iter().map(RunReader::dir).collect::<Vec<_>>())?;
+    let exported: Vec<Exported<'_>> = (runs.iter().zip(&samples).zip(names))
+        .map(|((run, samples), name)| Exported { name, run: run.run(), points: run.points(), samples })
         .collect();
     for (run, shown) in
         exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !export::has_samples(run))
@@ -114,10 +120,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         false => export::write(&exported, PATTERNS, format, &arguments.quantity, out),
     };
     match &arguments.out {
-        Some(path) => {
-            let replaced = files::replace(path, |out| write(out).map_err(anyhow::Error::from));
-            replaced.with_context(|| format!("cannot write {}", path.display()))?;
-        }
+        Some(path) => Output::named(path)?.write(|out| Ok(write(out)?))?,
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             write(&mut out).and_then(|()| Ok(out.flush()?)).map_err(stdout_error)?;
@@ -144,11 +147,4 @@ fn known(path: &str) -> anyhow::Result<()> {
         None => "give a path such as latency.p99_ns, or a group such as latency".to_owned(),
     };
     Err(Usage(format!("unknown quantity {path:?}: {hint}")).into())
-}
-
-/// Returns the name of a run's directory; of `.`, the name of the directory that it stands for.
-fn name(directory: &Path) -> String {
-    let whole = directory.canonicalize();
-    let named = whole.as_deref().unwrap_or(directory).file_name();
-    named.map_or_else(|| directory.display().to_string(), |name| name.to_string_lossy().into_owned())
 }

@@ -1,6 +1,6 @@
 //! `rdmascope report`: writes the report of a run, from its record alone.
 
-mod output;
+pub(crate) mod output;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use anyhow::Context;
 use bench::PATTERNS;
 use clap::Args;
 use measure::figure::Unit;
-use measure::record::{Point, Run};
 use measure::store::RunReader;
 use report::Points;
+use report::whole::ended_early;
 
 use self::output::Output;
 use crate::failure::Usage;
@@ -47,8 +47,7 @@ pub(crate) struct ReportArguments {
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
-        if let Some(fleet) = &run.fleet {
-            let text = report::fleet::of_record(&run, fleet, &points, stdout::line());
+        if let Some(text) = report::fleet::of_record(&run, &points, stdout::line()) {
             stdout::print_folded(&text.map_err(Usage)?)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -60,7 +59,7 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         let costs = report::terminal::costs(&run.figures, shown);
         let findings = report::terminal::findings(&run, shown, true);
         let launched = report::launched::text(&run.plan, &points);
-        let judged = report::expectations::judge(&run.expectations, shown);
+        let judged = report::expectations::judge(&run.expectations, &run.plan, shown);
         let judged = report::expectations::text(&judged, true);
         stdout::print_folded(&(tables + &repeated + &launched + &costs + &findings + &judged + &missing))?;
         return Ok(ExitCode::SUCCESS);
@@ -100,17 +99,6 @@ fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns how many points of a run are not in its record, in words, if there are any.
-pub(crate) fn missing(run: &Run, points: u64) -> Option<String> {
-    let missing = run.points_planned.saturating_sub(points);
-    (missing > 0).then(|| format!("{missing} of {} points are missing", run.points_planned))
-}
-
-/// Returns a sentence about the points of a run that are not in its record, if there are any.
-fn ended_early(run: &Run, points: &[Point]) -> Option<String> {
-    missing(run, points.len() as u64).map(|missing| missing + ": the run ended early")
-}
-
 /// A report that was written.
 pub(crate) struct Written {
     /// The file; none if the report went to a pipe, a device or standard output.
@@ -123,7 +111,7 @@ pub(crate) struct Written {
 pub(crate) fn write_html(run: &Path, named: Option<&Path>) -> anyhow::Result<Written> {
     let record = RunReader::open(run)?;
     let output = match named {
-        Some(path) => Output::named(path, &record)?,
+        Some(path) => Output::beside(&record, path)?,
         None => Output::File(run.join("report.html")),
     };
     let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());

@@ -47,7 +47,8 @@ pub(crate) fn resume(directory: &Path, now: &RunArguments) -> anyhow::Result<Exi
     })?;
     let loaded = arguments.results.expected(loaded)?;
     let resolved = resolve(&loaded, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
-    if let Some(key) = difference(&resolved.plan, &run.plan) {
+    let expectations = (resolved.expectations != run.expectations).then(|| "expect".to_owned());
+    if let Some(key) = difference(&resolved.plan, &run.plan).or(expectations) {
         let plan = harmless(plan);
         let text = format!(
             "cannot resume {shown}: the plan {plan} has changed since ({key} differs); start a new run"
@@ -103,11 +104,19 @@ fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
     ended.go_on()?.finish(&run)?;
     eprintln!("rdmascope: the record in {} has all points of its plan", directory.display());
     let points = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
-    let judged = expectations::judge(&run.expectations, points);
+    let judged = expectations::judge(&run.expectations, &run.plan, points);
     let is_not_met = expectations::is_any_not_met(&judged);
-    stdout::print_folded(&expectations::text(&judged, false))?;
+    let is_json = job.shows == Shows::Json;
+    let text = expectations::text(&judged, false);
+    if is_json {
+        let lines: String = points.points.iter().map(sink::json::line).collect();
+        stdout::print(&lines)?;
+        eprint!("{text}");
+    } else {
+        stdout::print_folded(&text)?;
+    }
     let directory = Some(directory.to_owned());
-    close(Ended { directory, unprinted: None, is_json: false, is_not_met })?;
+    close(Ended { directory, unprinted: None, is_json, is_not_met })?;
     Ok(match (is_not_met, has_failed) {
         (true, _) => ExitCode::from(NOT_MET),
         (_, true) => ExitCode::from(PARTIAL),

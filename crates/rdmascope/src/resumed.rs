@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use measure::record::{Device, Environment, Point, Run};
-
-use crate::report;
+use report::whole;
 
 /// A run cannot be resumed because its ranks differ from the ranks in its record.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ const FACTS: [(&str, &str, &str); 2] = [("the kernel", "kernel", "release"), ("t
 /// Returns a sentence about the points of a plan that are not in its record, if there are any, with
 /// the command that measures them.
 pub(crate) fn missing(run: &Run, points: u64, directory: &Path) -> Option<String> {
-    let missing = report::missing(run, points)?;
+    let missing = whole::missing(run, points)?;
     let is_of_plan = run.command.get(1).is_some_and(|command| command == "run");
     let directory = directory.display();
     is_of_plan.then(|| {

@@ -40,7 +40,7 @@ pub(crate) struct RunArguments {
     pub(crate) out: Option<PathBuf>,
     /// Go on with the run in this directory, which was stopped or killed: measure the points that
     /// its record does not have, with the same command line, on the same host.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "quick", "out", "set", "dry_run"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "quick", "out", "set", "dry_run", "expect"])]
     pub(crate) resume: Option<PathBuf>,
     /// Change a setting or an axis: KEY=VALUE for all experiments or experiment.NAME.KEY=VALUE.
     #[arg(long, value_name = "KEY=VALUE")]

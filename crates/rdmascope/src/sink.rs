@@ -1,7 +1,8 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on
 //! standard error.
 
-mod json;
+pub(crate) mod json;
+mod perftest;
 pub(crate) mod progress;
 pub(crate) mod warnings;
 
@@ -28,7 +29,7 @@ use crate::banner::banner;
 use crate::job::{Destination, Job, Shows};
 use crate::placing::Placing;
 use crate::{resumed, stdout};
-use json::JsonFile;
+use perftest::PerftestFile;
 use progress::Progress;
 
 /// The outputs of a run while it measures.
@@ -48,8 +49,8 @@ pub(crate) struct Output {
     placing: Placing,
     /// The record of an earlier process, until the ranks are known to be the same.
     resumed: Option<EndedRun>,
-    /// The file for all points as JSON.
-    json_file: Option<JsonFile>,
+    /// perftest's file of all points.
+    json_file: Option<PerftestFile>,
     /// Whether standard output is for points as JSON only, so that texts go to standard error.
     is_json: bool,
     /// Why nothing is printed any more, although the run goes on for its record.
@@ -105,7 +106,7 @@ impl Output {
             stream.measures(&output.run.devices);
         }
         if let Some(path) = job.json_file.take() {
-            output.json_file = Some(JsonFile::create(path, &output.run)?);
+            output.json_file = Some(PerftestFile::create(&path, job.bandwidth, &output.run)?);
         }
         let shown: String = points.into_iter().map(|point| output.add(point)).collect();
         output.print_points(&shown)?;
@@ -194,7 +195,7 @@ impl Output {
     fn add(&mut self, point: Point) -> String {
         let lines = match &mut self.tables {
             Tables::None => String::new(),
-            Tables::Json => json::line(&without_distributions(point.clone())),
+            Tables::Json => json::line(&point),
             Tables::Points(stream) => stream.line(&point),
             Tables::Medians(summary) => {
                 summary.see(&point);
@@ -236,7 +237,7 @@ impl Output {
         let costs = report::terminal::costs(&self.run.figures, asked);
         let findings = report::terminal::findings(&self.run, asked, with_cases);
         let launched = launched::text(&self.run.plan, &self.asked);
-        let judged = expectations::judge(&self.run.expectations, asked);
+        let judged = expectations::judge(&self.run.expectations, &self.run.plan, asked);
         let is_not_met = expectations::is_any_not_met(&judged);
         let rest = rest
             + &self.placing.rest()

@@ -23,6 +23,11 @@ pub(crate) fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+/// The description of a metric.
+pub(crate) fn help(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
 /// A cell of a table in Markdown, without its syntax.
 pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -33,9 +33,10 @@ pub use judged::{Case, Judged, Judgement, is_any_not_met};
 pub(crate) use text::line;
 pub use text::text;
 
-/// Judges all expectations of a run.
-pub fn judge<'a>(expectations: &'a [Expectation], run: Points<'_>) -> Vec<Judged<'a>> {
-    let mut varying = Varying::default();
+/// Judges all expectations of a run, of which some points may be missing. `plan` is its resolved
+/// plan.
+pub fn judge<'a>(expectations: &'a [Expectation], plan: &Value, run: Points<'_>) -> Vec<Judged<'a>> {
+    let mut varying = Varying::of_plan(plan);
     run.points.iter().for_each(|point| varying.see(point));
     let judged = |expectation| Judged { expectation, cases: cases(expectation, run, &varying) };
     expectations.iter().map(judged).collect()
@@ -65,7 +66,7 @@ fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<C
         let is_of_link = matches!(expectation.bound.limit, Limit::OfLink(_));
         all.push(Case {
             label,
-            figure: measured.as_ref().map(figure).unwrap_or_default(),
+            figure: measured.as_ref().map(Measured::text_with_interval).unwrap_or_default(),
             limit: limit
                 .filter(|_| is_of_link)
                 .zip(measured.as_ref().ok())
@@ -162,17 +163,6 @@ fn judgement(
         [false, false, false] => Judgement::NotMet,
         _ => undecided("the 95 % interval reaches over the bound"),
     }
-}
-
-/// A number in print, with the ends of its interval.
-fn figure(measured: &Measured) -> String {
-    let interval = match measured.y.low < measured.y.high {
-        true => {
-            format!(" [{}, {}]", measured.in_its_unit(measured.y.low), measured.in_its_unit(measured.y.high))
-        }
-        false => String::new(),
-    };
-    measured.text().replacen(" (n", &format!("{interval} (n"), 1).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -69,9 +69,20 @@ impl Doubts {
 impl Measured {
     /// The number with its bound and count: `1269 ns (n 200,000 in 25 repetitions)`.
     pub(crate) fn text(&self) -> String {
+        self.with("")
+    }
+
+    /// The same with the ends of its interval: `1269 ns [1266 ns, 1271 ns] (n 1,000)`.
+    pub(crate) fn text_with_interval(&self) -> String {
+        let ends = [self.y.low, self.y.high].map(|end| self.in_its_unit(end)).join(", ");
+        let is_wide = self.y.low < self.y.high;
+        self.with(&if is_wide { format!(" [{ends}]") } else { String::new() })
+    }
+
+    fn with(&self, interval: &str) -> String {
         let bound = self.bound.map(|bound| format!(" ± {}", number(bound, self.scale)));
         let value = self.in_its_unit(self.y.value);
-        format!("{value}{}{}", bound.unwrap_or_default(), self.count())
+        format!("{value}{}{interval}{}", bound.unwrap_or_default(), self.count())
     }
 
     /// Another number of the same quantity, in print.

@@ -54,6 +54,7 @@ mod timeline;
 mod unit;
 mod value;
 mod varying;
+pub mod whole;
 
 pub use error::Error;
 

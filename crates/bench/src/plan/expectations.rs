@@ -66,6 +66,17 @@ pub(super) fn check(plan: &Plan, all: Option<&Vec<PointSpec>>) -> Result<(), Err
     Ok(())
 }
 
+/// Returns the plan's expectations, each once: `--expect no_loss` may repeat one of the file.
+pub(super) fn distinct(plan: &Plan) -> Vec<Expectation> {
+    let mut all: Vec<Expectation> = Vec::new();
+    for expectation in &plan.expectations {
+        if !all.iter().any(|known| expectation.repeats(known)) {
+            all.push(expectation.clone());
+        }
+    }
+    all
+}
+
 fn wrong(place: &str, expectation: &str, reason: &str) -> Error {
     let words = format!("the expectation {expectation:?} cannot be judged: {reason}");
     Error::Plan { place: place.to_owned(), words }

@@ -116,7 +116,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         plan: plan_json,
         figures,
         findings: plan.findings.clone(),
-        expectations: plan.expectations.clone(),
+        expectations: expectations::distinct(plan),
         mpi: plan.mpi.clone(),
         points,
     })

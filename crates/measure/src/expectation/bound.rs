@@ -100,8 +100,8 @@ impl Bound {
         use Dimension::{Bandwidth, MessageRate, Number, Share, Time};
         let fits = match (self.limit, dimension) {
             (Limit::OfLink(_), _) => matches!(dimension, Bandwidth | MessageRate),
-            // A share may be a part of 1.
-            (Limit::Number { dimension: Number, .. }, Share) => true,
+            // `2.5` could mean 2.5 % or the part 2.5 of 1, but 0 is the same in both.
+            (Limit::Number { dimension: Number, at }, Share) => at == 0.0,
             (Limit::Number { dimension: own, .. }, _) => own == dimension,
         };
         let right = match dimension {

@@ -79,10 +79,12 @@ fn a_limit_in_another_unit_is_refused_with_what_fits() {
     let refusal = |text: &str, of| Bound::parse(text).unwrap().check(of);
     assert_eq!(refusal("<= 5", Time), Err("give a time such as \"5 us\"".to_owned()));
     assert_eq!(refusal("<= 5 us", Share), Err("give a share such as \"0.1 %\"".to_owned()));
+    for share in ["<= 2.5", "<= 0.1", "<= 1"] {
+        assert_eq!(refusal(share, Share), Err("give a share such as \"0.1 %\"".to_owned()), "{share}");
+    }
     assert!(refusal("<= 90 % of link", Time).is_err() && refusal("<= 90 %", Bandwidth).is_err());
     assert!(refusal("<= 1 Gb/s", MessageRate).is_err() && refusal("<= 1 us", Number).is_err());
-    for (text, of) in
-        [("<= 1 us", Time), (">= 9 % of link", MessageRate), ("<= 0.1", Share), ("< 1 %", Share)]
+    for (text, of) in [("<= 1 us", Time), (">= 9 % of link", MessageRate), ("<= 0", Share), ("< 1 %", Share)]
     {
         assert_eq!(refusal(text, of), Ok(()), "{text}");
     }

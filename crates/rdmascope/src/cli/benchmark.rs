@@ -87,10 +87,10 @@ pub(crate) struct Output {
     pub(crate) report_gbits: bool,
     #[command(flatten)]
     pub(crate) results: Results,
-    /// Write all points into perftest_out.json as well.
+    /// Write the results into perftest_out.json as well, with perftest's keys.
     #[arg(long = "out_json", alias = "out-json")]
     out_json: bool,
-    /// Write all points into this file as well, as JSON.
+    /// Write the results into this file as well, with perftest's keys.
     #[arg(long = "out_json_file", alias = "out-json-file", value_name = "FILE")]
     out_json_file: Option<PathBuf>,
     /// Directory for the record and a report; it must not contain a run.

@@ -1,4 +1,4 @@
-//! Where a report is written to.
+//! A file that the user names for results.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IntoInnerError, Write};
@@ -14,8 +14,9 @@ use rustix::io::fcntl_dupfd_cloexec;
 
 use crate::failure::Usage;
 
-/// Where a report goes.
-pub(super) enum Output {
+/// Where results go.
+#[derive(Debug)]
+pub(crate) enum Output {
     /// A file that is replaced as a whole.
     File(PathBuf),
     /// A pipe or a device, or one of the standard streams under a name such as `/dev/stdout`.
@@ -23,15 +24,23 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// Returns the output that a user has named.
+    /// Returns the output that a user has named for a report.
     ///
     /// # Errors
     /// If it is part of the record, or cannot be opened.
-    pub(super) fn named(path: &Path, record: &RunReader) -> anyhow::Result<Self> {
+    pub(super) fn beside(record: &RunReader, path: &Path) -> anyhow::Result<Self> {
         if is_of_record(path, record) {
             let path = path.display();
             return Err(Usage(format!("{path} is part of the record: choose another file")).into());
         }
+        Self::named(path)
+    }
+
+    /// Returns the output that a user has named.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub(crate) fn named(path: &Path) -> anyhow::Result<Self> {
         let stream = stream(path).with_context(|| cannot_write(path))?;
         Ok(match stream {
             Some(stream) => Self::Stream(path.to_owned(), stream),
@@ -39,16 +48,16 @@ impl Output {
         })
     }
 
-    /// Writes a report. A file is written completely or not at all.
-    pub(super) fn write(
+    /// Writes results. A file is written completely or not at all.
+    pub(crate) fn write(
         &self,
-        report: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+        results: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         match self {
-            Self::File(path) => files::replace(path, report).with_context(|| cannot_write(path)),
+            Self::File(path) => files::replace(path, results).with_context(|| cannot_write(path)),
             Self::Stream(path, stream) => {
                 let mut writer = BufWriter::new(stream);
-                let written = report(&mut writer).and_then(|()| {
+                let written = results(&mut writer).and_then(|()| {
                     writer.into_inner().map_err(IntoInnerError::into_error)?;
                     Ok(())
                 });

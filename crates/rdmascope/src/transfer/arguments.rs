@@ -31,6 +31,7 @@ Examples:
   rdmascope transfer results --peer node7 --key KEY
                                        on another host: sends to node7
   rdmascope transfer results --to /mnt/backup --over tcp --streams 2
+  rdmascope transfer results --to /mnt/backup --expect 'throughput >= 100 MB/s'
 
 What arrives:
   Files arrive with their permissions and times, symbolic links as links. Holes
@@ -43,7 +44,8 @@ What arrives:
 Exit status:
   0  everything has arrived
   1  something has not arrived
-  2  wrong usage";
+  2  wrong usage
+  3  everything has arrived, and an expectation is not met";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
@@ -102,6 +104,10 @@ pub(crate) struct TransferArguments {
     /// Print the summary as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// A bound on a number of the transfer, such as 'throughput >= 1 GB/s'. The exit status is 3 if
+    /// it is not met.
+    #[arg(long, value_name = "BOUND", conflicts_with = "listen")]
+    pub(crate) expect: Vec<String>,
     /// End a transfer that takes longer than this [default: 30 days].
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,

@@ -9,15 +9,17 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bench::axis;
-use bench::plan::{Options, Plan, Settings, resolve};
+use bench::plan::{Options, Plan, Resolved, Settings, resolve};
 use bench::point::{Carrier, Checksum, Pattern, Place, Telling, TransferSpec};
 use bench::process::coordinator;
 use bench::process::interrupt::Interrupt;
+use bench::{PATTERNS, axis};
+use measure::record::Point;
+use report::{Points, expectations};
 
 pub(crate) use self::arguments::TransferArguments;
 use self::progress::Watched;
-use crate::failure::{DID_NOT_FINISH, Usage};
+use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage};
 use crate::launch::launch;
 use crate::stdout;
 
@@ -50,6 +52,7 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
         Pattern::TRANSFER,
         settings(arguments, carrier),
     );
+    let plan = arguments.expect.iter().try_fold(plan, |plan, text| plan.expect(text))?;
     let mut resolved = resolve(&plan, &Options::default())?;
     for point in &mut resolved.points {
         let sources = arguments.sources.iter().map(|path| path.clone().into_os_string()).collect();
@@ -75,7 +78,25 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     summary.complain();
     let text = if arguments.json { summary.json() } else { summary.text() };
     stdout::print(&text)?;
-    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
+    let is_not_met = is_not_met(arguments, &resolved, &point)?;
+    Ok(match (summary.is_complete(), is_not_met) {
+        (false, _) => ExitCode::from(DID_NOT_FINISH),
+        (true, true) => ExitCode::from(NOT_MET),
+        (true, false) => ExitCode::SUCCESS,
+    })
+}
+
+/// Judges the expectations and prints the judgements. Returns whether one is not met.
+fn is_not_met(arguments: &TransferArguments, resolved: &Resolved, point: &Point) -> anyhow::Result<bool> {
+    let points = Points { points: std::slice::from_ref(point), devices: &[], patterns: PATTERNS };
+    let judged = expectations::judge(&resolved.expectations, &resolved.plan, points);
+    let text = expectations::text(&judged, true);
+    if arguments.json {
+        eprint!("{text}")
+    } else {
+        stdout::print_folded(&text)?
+    }
+    Ok(expectations::is_any_not_met(&judged))
 }
 
 /// Refuses flags without an effect, and sources that would replace each other.

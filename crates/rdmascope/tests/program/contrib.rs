@@ -158,6 +158,16 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     assert_eq!(failed.status, Some(2), "{failed:?}");
     assert!(failed.stderr.contains("no device named \"none\" here"), "{failed:?}");
     assert_eq!(metrics(), last, "nothing was measured");
+    // A stand-in for a measurement of which some points failed: its record is whole.
+    let some = "#!/bin/sh\n\"$REAL\" \"$@\" || exit\n[ \"$1\" = export ] || exit 4\n";
+    let some = scratch.write("some", some);
+    fs::set_permissions(&some, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = scratch.command(contrib("systemd/rdmascope-textfile"));
+    command.args(["lat", "send", "--local", "-n", "100", "-s", "4096"]);
+    command.env("RDMASCOPE", some).env("REAL", *PROGRAM).env("TEXTFILE_DIRECTORY", scratch.at("textfile"));
+    let ended = finish(command);
+    assert_eq!(ended.status, Some(4), "{ended:?}");
+    assert!(metrics().contains("size_bytes=\"4096\""), "what was measured is exported");
     let files: Vec<_> = fs::read_dir(scratch.at("textfile")).unwrap().map(Result::unwrap).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o444, 0o444, "the exporter reads it");

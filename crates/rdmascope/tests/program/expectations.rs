@@ -55,6 +55,11 @@ fn a_plan_has_bounds_of_its_own_and_a_resumed_run_keeps_them() {
     let whole = scratch.run(&["run", "--resume", "run"]);
     assert_eq!(whole.status, Some(3), "{whole:?}");
     assert!(whole.stdout.contains(" expectations: 2 met, 1 not met\n"), "{}", whole.stdout);
+    let whole = scratch.run(&["run", "--resume", "run", "--json"]);
+    assert_eq!(whole.status, Some(3), "{whole:?}");
+    let is_point = |line: &str| serde_json::from_str::<measure::record::Point>(line).is_ok();
+    assert!(whole.stdout.lines().count() == 2 && whole.stdout.lines().all(is_point), "{}", whole.stdout);
+    assert!(whole.stderr.contains(" expectations: 2 met, 1 not met\n"), "{}", whole.stderr);
     // The last point is taken away, and measured again.
     let points = std::fs::read_to_string(scratch.at("run/points.jsonl")).unwrap();
     scratch.write("run/points.jsonl", points.split_inclusive('\n').next().unwrap());
@@ -69,6 +74,7 @@ fn a_wrong_bound_is_refused_before_anything_is_measured() {
     for (bound, words) in [
         ("p99", "\"p99\" is no quantity with a bound: write one such as"),
         ("p99 <= 5", "latency.p99_ns is a time: give a time such as \"5 us\""),
+        ("missed <= 2.5", "pipeline.missed_share is a share: give a share such as \"0.1 %\""),
         ("p98 <= 5us", "unknown quantity \"p98\": did you mean \"p99\"?"),
         ("throughput >= 5us", "throughput.bytes_per_s is a bandwidth: give a bandwidth such as \"12 Gb/s\""),
     ] {

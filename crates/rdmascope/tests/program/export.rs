@@ -1,6 +1,7 @@
 //! `rdmascope export`, read by the programs that it is for: pandas, DuckDB, promtool, JUnit's
 //! readers.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use crate::support::{Scratch, finish, is_installed, python, skip};
@@ -138,43 +139,77 @@ assert one("SELECT count(*) FROM 'run.csv' WHERE status = 'not_measured' AND qua
     reads(&scratch, &python, script);
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn duckdb_reads_parquet_as_it_reads_csv() {
+    let Some(python) = python::with(&["duckdb"]) else { return };
+    let scratch = recorded();
+    for (format, end) in [("csv", "csv"), ("parquet", "parquet")] {
+        scratch.succeed(&["export", "run", "--format", format, "--out", &format!("run.{end}")]);
+        scratch.succeed(&[
+            "export",
+            "run",
+            "--samples",
+            "--format",
+            format,
+            "--out",
+            &format!("samples.{end}"),
+        ]);
+    }
+    let script = r#"
+import duckdb
+one = lambda text: duckdb.sql(text).fetchall()
+for table in ["run", "samples"]:
+    columns = [row[0] for row in one(f"DESCRIBE FROM '{table}.csv'")]
+    assert columns == [row[0] for row in one(f"DESCRIBE FROM '{table}.parquet'")], columns
+    for column in columns:
+        query = f'SELECT "{column}"::VARCHAR FROM \'{table}.{{}}\''
+        if column != "started":
+            query = f'SELECT coalesce(try_cast("{column}" AS DOUBLE)::VARCHAR, "{column}"::VARCHAR) FROM \'{table}.{{}}\''
+            assert one(query.format("csv")) == one(query.format("parquet")), (table, column)
+types = {row[0]: row[1] for row in one("DESCRIBE FROM 'run.parquet'")}
+expected = {"started": "TIMESTAMP WITH TIME ZONE", "point": "BIGINT", "value": "DOUBLE", "quantity": "VARCHAR", "size_bytes": "BIGINT"}
+assert {name: types[name] for name in expected} == expected, types
+"#;
+    reads(&scratch, &python, script);
+}
+
 #[test]
 fn readers_of_junit_count_points_and_bounds() {
     let Some(python) = python::with(&["junitparser"]) else { return };
     let scratch = recorded();
     scratch.succeed(&["export", "run", "--format", "junit", "--out", "run.xml"]);
     let script = r#"
-import xml.etree.ElementTree as tree
 from junitparser import Error, Failure, JUnitXml, Skipped
 suites = list(JUnitXml.fromfile("run.xml"))
-assert [(s.name, s.tests, s.failures, s.errors, s.skipped) for s in suites] == [("P", 13, 2, 0, 3)], suites
+assert [(s.name, s.tests, s.failures, s.errors, s.skipped) for s in suites] == [("P", 14, 2, 0, 3)], suites
 cases = list(suites[0])
 of = lambda kind: [c.name for c in cases if any(isinstance(r, kind) for r in c.result)]
-assert len(cases) == 13 and len({(c.classname, c.name) for c in cases}) == 13
+assert len(cases) == 14 and len({(c.classname, c.name) for c in cases}) == 14
 assert [name.split(":")[0] for name in of(Failure)] == ["counters.packets_sent <= 1"] * 2 and not of(Error)
 assert len(of(Skipped)) == 3
-
-# What the schema of Jenkins' xUnit plugin (jenkins-junit.xsd) allows.
-allowed = {
-    "testsuites": ({"name", "time", "tests", "failures", "disabled", "errors"}, {"testsuite"}),
-    "testsuite": ({"name", "tests", "failures", "errors", "time", "disabled", "skipped", "timestamp", "hostname",
-                   "id", "package"}, {"properties", "testcase", "system-out", "system-err"}),
-    "properties": (set(), {"property"}),
-    "property": ({"name", "value"}, set()),
-    "testcase": ({"name", "assertions", "time", "classname", "status"},
-                 {"skipped", "error", "failure", "system-out", "system-err"}),
-    "failure": ({"type", "message"}, set()),
-    "error": ({"type", "message"}, set()),
-    "skipped": ({"type", "message"}, set()),
-    "system-out": (set(), set()),
+"#;
+    reads(&scratch, &python, script);
 }
-def check(element):
-    attributes, children = allowed[element.tag]
-    assert set(element.attrib) <= attributes, (element.tag, element.attrib)
-    for child in element:
-        assert child.tag in children, (element.tag, child.tag)
-        check(child)
-check(tree.parse("run.xml").getroot())
+
+/// ReFrame has the schema that Windy Road published for Ant's JUnit task, which is stricter than
+/// that of Jenkins.
+#[test]
+fn junit_keeps_to_the_schema_of_ant() {
+    let Some(python) = python::with(&["lxml", "reframe"]) else { return };
+    let scratch = recorded();
+    let first = format!("{}/tests/records/0.1.0", env!("CARGO_MANIFEST_DIR"));
+    scratch.succeed(&["export", "run", &first, "--format", "junit", "--out", "run.xml"]);
+    let script = r#"
+import os, reframe
+from lxml import etree
+schema = etree.XMLSchema(etree.parse(os.path.join(os.path.dirname(reframe.__file__), "schemas", "junit.xsd")))
+tree = etree.parse("run.xml")
+schema.assertValid(tree)
+assert len(tree.findall("testsuite")) == 2
+# The schema refuses what is wrong.
+tree.find("testsuite").attrib.pop("hostname")
+assert not schema.validate(tree)
 "#;
     reads(&scratch, &python, script);
 }
@@ -183,10 +218,14 @@ check(tree.parse("run.xml").getroot())
 fn promtool_takes_the_metrics() {
     let scratch = recorded();
     let metrics = scratch.succeed(&["export", "run", "--format", "openmetrics"]);
+    // Two records of one name, as `compare --interleave` lays them.
+    let copied = finish(scratch.shell("mkdir base new && cp -r run base/1 && cp -r run new/1"));
+    assert_eq!(copied.status, Some(0), "{copied:?}");
+    scratch.refused(&["export", "run", "base/1", "./run"], 2, &["the run run is given twice"]);
     let all = scratch.succeed(&[
         "export",
-        "run",
-        "run",
+        "base/1",
+        "new/1",
         "--format",
         "openmetrics",
         "--quantity",
@@ -201,6 +240,11 @@ fn promtool_takes_the_metrics() {
         "wall_ns",
     ]);
     assert!(all.contains("# TYPE rdmascope_cpu_seconds_per_message gauge\n"), "{all}");
+    assert!(all.contains("{run=\"base/1\",") && all.contains("{run=\"new/1\","), "{all}");
+    // Prometheus refuses equal series, which promtool does not look for.
+    let series = all.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.rsplit_once(' '));
+    let series: Vec<&str> = series.map(|(series, _)| series).collect();
+    assert_eq!(series.iter().collect::<BTreeSet<_>>().len(), series.len(), "{all}");
     if !is_installed("promtool") {
         return skip("promtool", "it is not installed (the package prometheus)");
     }
@@ -233,8 +277,14 @@ fn wrong_requests_are_refused() {
         &["--quantity", "latency.p98_ns"],
         &["unknown quantity \"latency.p98_ns\": give a path such as latency."],
     );
-    refused(&["--samples", "--format", "junit"], &["--samples writes csv or json"]);
+    refused(&["--samples", "--format", "junit"], &["--samples writes csv, json or parquet"]);
     refused(&["--format", "junit", "--quantity", "latency"], &["leave --quantity out"]);
+    if !cfg!(feature = "parquet") {
+        refused(
+            &["--format", "parquet"],
+            &["built without Parquet: build it with --features parquet", "DuckDB"],
+        );
+    }
     let unwritable =
         scratch.refused(&["export", &run, "--out", "no/such.csv"], 1, &["cannot write no/such.csv"]);
     assert!(!unwritable.contains("panicked"));

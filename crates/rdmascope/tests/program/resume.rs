@@ -154,6 +154,8 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
     scratch.refused(&resume, 2, &words);
     let ended = scratch.run(&["run", "quick", "--resume", "record"]);
     assert!(ended.status == Some(2) && ended.stderr.contains("cannot be used with '--resume"), "{ended:?}");
+    let ended = scratch.run(&["run", "--resume", "record", "--expect", "no_loss"]);
+    assert!(ended.status == Some(2) && ended.stderr.contains("cannot be used with '--expect"), "{ended:?}");
     fs::remove_dir_all(scratch.at("record")).unwrap();
 
     scratch.write("plan.toml", PLAN);
@@ -182,6 +184,8 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
     // A plan with a key more.
     scratch.write("plan.toml", format!("mpi = \"mpirun -np {{ranks}}\"\n{PLAN}"));
     scratch.refused(&resume, 2, &["has changed since (mpi differs)"]);
+    scratch.write("plan.toml", format!("{PLAN}\n[[expect]]\nquantity = \"no_loss\"\n"));
+    scratch.refused(&resume, 2, &["has changed since (expect differs)"]);
     assert_eq!(kept(), before, "a run that is refused is not changed");
     scratch.assert_nothing_left();
 }

@@ -113,6 +113,38 @@ fn extent() -> (usize, usize) {
 }
 
 #[test]
+fn a_bound_that_a_transfer_does_not_keep_ends_with_3() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.write("file", contents(100_000, 1));
+    let sent = |bound: &str, more: &[&str]| {
+        scratch.run(
+            &[&["transfer", "file", "--to", "to", "--over", "tcp", "--expect", bound][..], more].concat(),
+        )
+    };
+    let met = sent("throughput > 1 B/s", &[]);
+    assert_eq!(met.status, Some(2), "no unit of records is B/s: {met:?}");
+    let met = sent("throughput > 0.000001 MB/s", &[]);
+    assert!(met.status == Some(0) && met.stdout.contains(" expectations: 1 met\n"), "{met:?}");
+    let not_met = sent("transfer.wall_ns < 1 ns", &["--json"]);
+    assert_eq!(not_met.status, Some(3), "{not_met:?}");
+    assert!(not_met.stderr.contains("1. transfer.wall_ns < 1 ns\n    transfer  not met; "), "{not_met:?}");
+    let said: serde_json::Value = serde_json::from_str(&not_met.stdout).unwrap();
+    assert_eq!(said["status"], "complete");
+    // What has not arrived outweighs the bound.
+    let broken = scratch.run(&[
+        "transfer",
+        "none",
+        "--to",
+        "to",
+        "--over",
+        "tcp",
+        "--expect",
+        "transfer.wall_ns < 1 ns",
+    ]);
+    assert_eq!(broken.status, Some(1), "{broken:?}");
+}
+
+#[test]
 fn a_tree_arrives_over_both_and_what_is_there_is_not_sent_again() {
     let scratch = Scratch::alone();
     let from = scratch.at("from");

@@ -35,7 +35,7 @@ fn stream(bytes_per_s: f64) -> Point {
 
 fn judged(text: &str, points: &[Point]) -> Vec<Case> {
     let expectation = Expectation::parse(text).unwrap();
-    judge(std::slice::from_ref(&expectation), known(points)).remove(0).cases
+    judge(std::slice::from_ref(&expectation), &Value::Null, known(points)).remove(0).cases
 }
 
 fn line(text: &str, points: &[Point]) -> String {
@@ -98,11 +98,11 @@ fn an_experiment_without_the_number_is_judged_only_if_it_is_named() {
     assert_eq!(line("missed <= 1 %", &points), "not decided: no point of this run has pipeline.missed_share");
     let mut named = Expectation::parse("p50 <= 2 us").unwrap();
     named.experiments = vec!["bw".to_owned()];
-    let judged = judge(std::slice::from_ref(&named), known(&points)).remove(0);
+    let judged = judge(std::slice::from_ref(&named), &Value::Null, known(&points)).remove(0);
     let why = "not decided: not measured: the record has no latency.p50_ns of this point";
     assert_eq!(line_of(&judged.cases[0]), why);
     named.experiments = vec!["other".to_owned()];
-    let judged = judge(std::slice::from_ref(&named), known(&points)).remove(0);
+    let judged = judge(std::slice::from_ref(&named), &Value::Null, known(&points)).remove(0);
     assert_eq!(line_of(&judged.cases[0]), "not decided: this run has no such point");
 }
 
@@ -116,7 +116,7 @@ fn a_part_of_the_link_is_a_number_where_the_link_is_known() {
     let expectation = Expectation::parse("throughput >= 90 % of link").unwrap();
     let of = |point: Point| {
         let run = Points { devices: std::slice::from_ref(&softdev), ..known(std::slice::from_ref(&point)) };
-        line_of(&judge(std::slice::from_ref(&expectation), run)[0].cases[0])
+        line_of(&judge(std::slice::from_ref(&expectation), &Value::Null, run)[0].cases[0])
     };
     // Of 16 packets with 82 B around their 4096 B, the payload is 65536 of 66848 B: 39.215 Gb/s.
     assert_eq!(of(stream(4.9e9)), "met; 39.2 Gb/s, limit 35.3 Gb/s");
@@ -142,7 +142,7 @@ fn judgements_are_printed_with_their_counts() {
     let mut expectations = ["p50 <= 1.1 us", "p50 <= 100 ns"].map(|text| Expectation::parse(text).unwrap());
     expectations[1].reason = Some("a <step> takes 1 us".to_owned());
     let points = [point("lat", 8, 1000), point("lat", 16, 2000)];
-    let judged = judge(&expectations, known(&points));
+    let judged = judge(&expectations, &Value::Null, known(&points));
     assert!(is_any_not_met(&judged) && !is_any_not_met(&[]));
     let lines = |with_cases| {
         text(&judged, with_cases)
@@ -165,4 +165,21 @@ fn judgements_are_printed_with_their_counts() {
     );
     assert_eq!(lines(true).len(), 7);
     assert_eq!(text(&[], true), "");
+}
+
+#[test]
+fn a_number_without_samples_has_its_interval_too() {
+    let points = [4.9e9, 5.0e9, 5.1e9].map(stream);
+    let [case] = &judged("throughput >= 32 Gb/s", &points)[..] else { panic!("one case") };
+    assert_eq!(line_of(case), "met; 40 Gb/s [39.2 Gb/s, 40.8 Gb/s] (3 repetitions)");
+}
+
+#[test]
+fn a_run_that_ended_early_names_its_cases_as_a_whole_one() {
+    let expectation = Expectation::parse("p50 <= 2 us").unwrap();
+    let plan =
+        json!({ "experiments": [{ "name": "lat", "axes": { "size_bytes": [8, 16], "service": ["RC"] } }] });
+    let points = [point("lat", 8, 1000)];
+    let judged = judge(std::slice::from_ref(&expectation), &plan, known(&points));
+    assert_eq!(judged[0].cases[0].label, "lat, 8 B");
 }

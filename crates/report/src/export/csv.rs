@@ -14,6 +14,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write) -> Result<(), Error>
 
 /// Writes the names of the columns.
 pub(super) fn head(names: &[&str], out: &mut dyn Write) -> Result<(), Error> {
+    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     Ok(writeln!(out, "{}", names.join(","))?)
 }
 

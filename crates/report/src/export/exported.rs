@@ -4,11 +4,12 @@ use measure::presentation::Patterns;
 use measure::record::{Point, Run};
 use serde_json::Value;
 
+use crate::expectations::{Judged, judge};
 use crate::{Points, SampleSource};
 
 /// A run to export.
 pub struct Exported<'a> {
-    /// The name of its directory.
+    /// The name of its directory, which no other run of the export has.
     pub name: String,
     /// The run.
     pub run: &'a Run,
@@ -22,6 +23,11 @@ impl Exported<'_> {
     /// Its points with what is needed to show them.
     pub(super) fn points(&self, patterns: Patterns) -> Points<'_> {
         Points { points: self.points, devices: &self.run.devices, patterns }
+    }
+
+    /// The judgements of its expectations.
+    pub(super) fn judged(&self, patterns: Patterns) -> Vec<Judged<'_>> {
+        judge(&self.run.expectations, &self.run.plan, self.points(patterns))
     }
 }
 

@@ -1,58 +1,53 @@
-//! Points and expectations as results of tests, in the XML of JUnit as Jenkins, GitLab and Surefire
-//! read it (the schema `jenkins-junit.xsd` of Jenkins' xUnit plugin).
+//! Points, expectations and the members of a fleet as results of tests, in the XML of Ant's JUnit
+//! task, which Jenkins, GitLab and other programs read (the schema `junit.xsd` that Windy Road
+//! published for it; the schema `junit-10.xsd` of Jenkins' xUnit plugin allows more).
 //!
 //! A point that was measured passes, one that was not is skipped, one that failed is an error. An
-//! expectation that is not met is a failure; one that is not decided is skipped.
+//! expectation that is not met is a failure; one that is not decided is skipped. A run that ended
+//! early is an error, because points that are missing have no test.
+//!
+//! # Invariants
+//!
+//! * No two tests of a run have the same class and name.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use measure::presentation::Patterns;
 use measure::record::{Point, Status};
 use measure::text::axes_text;
+use serde_json::Value;
 
 use super::exported::Exported;
-use super::rows::asked;
-use super::rows::text;
+use super::fleet;
+use super::rows::{asked, text};
+use super::test::{Outcome, Test};
 use crate::Error;
 use crate::escaped::xml;
-use crate::expectations::{Case, Judgement, judge, line};
+use crate::expectations::{Case, Judged, Judgement, line};
 use crate::folded::fold;
 use crate::varying::Varying;
-
-/// A test with its result.
-struct Test {
-    class: String,
-    name: String,
-    seconds: f64,
-    result: Outcome,
-    /// The numbers, a line each.
-    output: String,
-}
-
-/// How a test ended, with the reason.
-enum Outcome {
-    Passed,
-    Failure(String),
-    Error(String),
-    Skipped(String),
-}
+use crate::whole::ended_early;
 
 pub(super) fn write(runs: &[Exported<'_>], patterns: Patterns, out: &mut dyn Write) -> Result<(), Error> {
-    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rdmascope\">")?;
-    for run in runs {
-        suite(run, patterns, out)?;
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>")?;
+    for (id, run) in runs.iter().enumerate() {
+        suite(id, run, patterns, out)?;
     }
     Ok(writeln!(out, "</testsuites>")?)
 }
 
-fn suite(run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<(), Error> {
-    let tests: Vec<Test> = points(run, patterns).chain(expectations(run, patterns)).collect();
+fn suite(id: usize, run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<(), Error> {
+    let tests = tests(run, patterns);
     let count = |is: fn(&Outcome) -> bool| tests.iter().filter(|test| is(&test.result)).count();
     let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
-    let host = run.run.environments.first().map_or("", |environment| environment.hostname.as_str());
+    let host = run.run.environments.first().map(|environment| environment.hostname.as_str());
+    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
     // The schema has local time without a zone.
     let started = run.run.started.trim_end_matches('Z');
-    write!(out, "  <testsuite name=\"{}\" tests=\"{}\"", xml(&run.run.title), tests.len())?;
+    let title = if run.run.title.is_empty() { &run.name } else { &run.run.title };
+    write!(out, "  <testsuite id=\"{id}\" package=\"{}\" name=\"{}\"", xml(&plan(run)), xml(title))?;
+    write!(out, " tests=\"{}\"", tests.len())?;
     write!(out, " failures=\"{}\"", count(|result| matches!(result, Outcome::Failure(_))))?;
     write!(out, " errors=\"{}\"", count(|result| matches!(result, Outcome::Error(_))))?;
     write!(out, " skipped=\"{}\"", count(|result| matches!(result, Outcome::Skipped(_))))?;
@@ -65,36 +60,65 @@ fn suite(run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<
     }
     writeln!(out, "    </properties>")?;
     tests.iter().try_for_each(|test| case(test, out))?;
-    Ok(writeln!(out, "  </testsuite>")?)
+    // Ant has the output of all tests together.
+    writeln!(out, "    <system-out>")?;
+    for Test { name, output, .. } in tests.iter().filter(|test| !test.output.is_empty()) {
+        writeln!(out, "{}: {}", xml(name), xml(output))?;
+    }
+    Ok(writeln!(out, "    </system-out>\n    <system-err/>\n  </testsuite>")?)
 }
 
 fn case(test: &Test, out: &mut dyn Write) -> Result<(), Error> {
-    let Test { class, name, seconds, result, output } = test;
-    write!(out, "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.6}\">", xml(class), xml(name))?;
-    match result {
-        Outcome::Passed => {}
-        Outcome::Failure(why) => write!(out, "<failure message=\"{}\" type=\"expectation\"/>", xml(why))?,
-        Outcome::Error(why) => write!(out, "<error message=\"{}\" type=\"point\"/>", xml(why))?,
-        Outcome::Skipped(why) => write!(out, "<skipped message=\"{}\"/>", xml(why))?,
-    }
-    if !output.is_empty() {
-        write!(out, "<system-out>{}</system-out>", xml(output))?;
-    }
-    Ok(writeln!(out, "</testcase>")?)
+    let Test { class, name, seconds, result, .. } = test;
+    write!(out, "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.6}\"", xml(class), xml(name))?;
+    let (element, kind, why) = match result {
+        Outcome::Passed => return Ok(writeln!(out, "/>")?),
+        Outcome::Failure(why) => ("failure", " type=\"expectation\"", why),
+        Outcome::Error(why) => ("error", " type=\"measurement\"", why),
+        Outcome::Skipped(why) => ("skipped", "", why),
+    };
+    Ok(writeln!(out, "><{element} message=\"{}\"{kind}/></testcase>", xml(why))?)
 }
 
-/// The tests of points. Their names are the same in every run of a plan.
-fn points<'a>(run: &'a Exported<'_>, patterns: Patterns) -> impl Iterator<Item = Test> + 'a {
-    let mut varying = Varying::default();
+/// The tests of a run.
+fn tests(run: &Exported<'_>, patterns: Patterns) -> Vec<Test> {
+    let class = format!("rdmascope.{}", plan(run));
+    let parts = match fleet::tests(run) {
+        Some(members) => members,
+        None => [whole(run)].into_iter().chain(points(run, patterns)).collect(),
+    };
+    let mut tests: Vec<Test> = parts.into_iter().chain(expectations(run, patterns)).collect();
+    let mut seen: BTreeMap<(String, String), u32> = BTreeMap::new();
+    for test in &mut tests {
+        test.class = format!("{class}.{}", test.class);
+        let count = seen.entry((test.class.clone(), test.name.clone())).or_default();
+        *count += 1;
+        if *count > 1 {
+            test.name += &format!(" ({count})");
+        }
+    }
+    tests
+}
+
+/// The test that the record has every point of the plan.
+fn whole(run: &Exported<'_>) -> Test {
+    let result = ended_early(run.run, run.points).map_or(Outcome::Passed, Outcome::Error);
+    Test::new("run", "every point of the plan", result)
+}
+
+/// The tests of points. Their names are the same in every run of a plan, also in one that ended
+/// early.
+fn points(run: &Exported<'_>, patterns: Patterns) -> Vec<Test> {
+    let mut varying = Varying::of_plan(&run.run.plan);
     run.points.iter().for_each(|point| varying.see(point));
-    let is_repeated = run.points.iter().any(|point| point.repetition > 0);
-    run.points.iter().map(move |point| {
+    let is_repeated = is_repeated(&run.run.plan) || run.points.iter().any(|point| point.repetition > 0);
+    let test = |point: &Point| {
         let axes = axes_text(&point.axes, |axis| varying.has(&point.experiment, axis));
         let repetition = is_repeated.then(|| format!("repetition {}", point.repetition));
         let words = [Some(axes).filter(|axes| !axes.is_empty()), repetition].into_iter().flatten();
         let name = words.collect::<Vec<_>>().join(", ");
         Test {
-            class: class(run, &point.experiment),
+            class: point.experiment.clone(),
             name: if name.is_empty() { point.pattern.clone() } else { name },
             seconds: point.wall_ns as f64 / 1e9,
             result: match &point.status {
@@ -104,7 +128,17 @@ fn points<'a>(run: &'a Exported<'_>, patterns: Patterns) -> impl Iterator<Item =
             },
             output: output(point, patterns),
         }
-    })
+    };
+    run.points.iter().map(test).collect()
+}
+
+/// Whether an experiment of a resolved plan asks for several repetitions.
+fn is_repeated(plan: &Value) -> bool {
+    let is_more = |count: &Value| count.as_u64().is_some_and(|count| count > 1);
+    let is_of = |part: &Value| {
+        is_more(&part["repetitions"]) || is_more(&part["launches"]) || part["within"].is_number()
+    };
+    plan["experiments"].as_array().is_some_and(|parts| parts.iter().any(is_of))
 }
 
 /// The usual numbers of a point.
@@ -116,34 +150,31 @@ fn output(point: &Point, patterns: Patterns) -> String {
     numbers.chain(unstable).collect::<Vec<_>>().join("; ")
 }
 
-fn expectations<'a>(run: &'a Exported<'_>, patterns: Patterns) -> impl Iterator<Item = Test> + 'a {
-    let judged = judge(&run.run.expectations, run.points(patterns));
-    let tests = judged.into_iter().flat_map(|judged| {
+/// The tests of expectations, one for each case.
+fn expectations(run: &Exported<'_>, patterns: Patterns) -> Vec<Test> {
+    let of = |judged: Judged<'_>| {
         let expectation = judged.expectation.to_string();
-        judged.cases.into_iter().map(move |case| (expectation.clone(), case))
-    });
-    tests.map(move |(expectation, case)| expected(run, &expectation, &case))
+        // Without points, the experiments that are named tell cases apart.
+        let named = judged.expectation.experiments.join(", ");
+        let test = move |case: Case| {
+            let points = if case.label.is_empty() { &named } else { &case.label };
+            let name =
+                if points.is_empty() { expectation.clone() } else { format!("{expectation}: {points}") };
+            let said = line(&case);
+            let output = if case.judgement == Judgement::Met { said.clone() } else { String::new() };
+            let result = match case.judgement {
+                Judgement::Met => Outcome::Passed,
+                Judgement::NotMet => Outcome::Failure(format!("{expectation} is {said}")),
+                Judgement::NotDecided(_) => Outcome::Skipped(said),
+            };
+            Test { output, ..Test::new("expectations", &name, result) }
+        };
+        judged.cases.into_iter().map(test)
+    };
+    run.judged(patterns).into_iter().flat_map(of).collect()
 }
 
-fn expected(run: &Exported<'_>, expectation: &str, case: &Case) -> Test {
-    let name =
-        if case.label.is_empty() { expectation.to_owned() } else { format!("{expectation}: {}", case.label) };
-    let said = line(case);
-    Test {
-        class: class(run, "expectations"),
-        name,
-        seconds: 0.0,
-        result: match case.judgement {
-            Judgement::Met => Outcome::Passed,
-            Judgement::NotMet => Outcome::Failure(format!("{expectation} is {said}")),
-            Judgement::NotDecided(_) => Outcome::Skipped(said.clone()),
-        },
-        output: if case.judgement == Judgement::Met { said } else { String::new() },
-    }
-}
-
-/// The class of a test: the plan and the experiment.
-fn class(run: &Exported<'_>, experiment: &str) -> String {
-    let plan = run.run.plan.get("name").map(text).unwrap_or_default();
-    format!("rdmascope.{plan}.{experiment}")
+/// The name of the plan.
+fn plan(run: &Exported<'_>) -> String {
+    run.run.plan.get("name").map(text).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use super::exported::Exported;
 use super::rows::asked;
 use crate::Error;
 use crate::escaped::markdown;
-use crate::expectations::{judge, line};
+use crate::expectations::line;
 use crate::folded::fold;
 use crate::list::{distinct, grouped};
 use crate::varying::Varying;
@@ -67,7 +67,7 @@ fn numbers(
 }
 
 fn expectations(run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<(), Error> {
-    let judged = judge(&run.run.expectations, run.points(patterns));
+    let judged = run.judged(patterns);
     if judged.is_empty() {
         return Ok(());
     }

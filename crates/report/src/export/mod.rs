@@ -6,13 +6,17 @@
 
 mod csv;
 mod exported;
+mod fleet;
 mod junit;
 mod lines;
 mod markdown;
 mod openmetrics;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod rows;
 mod samples;
 pub mod schema;
+mod test;
 #[cfg(test)]
 mod tests;
 
@@ -35,8 +39,11 @@ pub enum Format {
     Markdown,
     /// Metrics for Prometheus, as its textfile collector reads them.
     OpenMetrics,
-    /// Points and expectations as results of tests.
+    /// Points, expectations and the members of a fleet as results of tests.
     Junit,
+    /// The table as Apache Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 /// Writes runs in a format. Without `quantities`, tables have every number of a point, and formats
@@ -59,6 +66,8 @@ pub fn write(
         Format::Markdown => markdown::write(runs, patterns, quantities, out),
         Format::OpenMetrics => openmetrics::write(runs, patterns, quantities, out),
         Format::Junit => junit::write(runs, patterns, out),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::write(&Table::of(runs, patterns, quantities), out),
     }
 }
 
@@ -69,10 +78,16 @@ pub fn write(
 /// If samples cannot be read, or the output cannot be written.
 pub fn write_samples(runs: &[Exported<'_>], format: Format, out: &mut dyn Write) -> Result<(), Error> {
     match format {
-        Format::Json => samples::write(runs, lines::row, out),
+        Format::Json => samples::write(runs, &mut |cells| lines::row(cells, out)),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => {
+            let mut parquet = parquet::Parquet::new(&samples::COLUMNS.map(|column| parquet::typed(&column)))?;
+            samples::write(runs, &mut |cells| parquet.row(cells))?;
+            parquet.finish(out)
+        }
         _ => {
             csv::head(&samples::COLUMNS.map(|column| column.name), out)?;
-            samples::write(runs, csv::row, out)
+            samples::write(runs, &mut |cells| csv::row(cells, out))
         }
     }
 }
@@ -83,4 +98,9 @@ pub fn has_samples(run: &Exported<'_>) -> bool {
 }
 
 /// The formats that samples have.
-pub const OF_SAMPLES: [Format; 2] = [Format::Csv, Format::Json];
+pub const OF_SAMPLES: &[Format] = &[
+    Format::Csv,
+    Format::Json,
+    #[cfg(feature = "parquet")]
+    Format::Parquet,
+];

@@ -3,27 +3,36 @@
 //!
 //! Prometheus wants base units: times are in seconds, shares are ratios. Repetitions of a point
 //! make one number, because a series has one value.
+//!
+//! # Invariants
+//!
+//! * No two series have the same name and labels: Prometheus refuses the whole file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::time::UNIX_EPOCH;
 
 use measure::presentation::Patterns;
+use measure::quantity::{self, Reading};
 use measure::record::Point;
 use measure::units::Dimension;
 
 use super::exported::Exported;
-use super::rows::asked;
-use super::rows::{status, text};
+use super::rows::{asked, status, text, untaken};
 use crate::Error;
 use crate::escaped;
-use crate::expectations::{Judgement, judge};
+use crate::expectations::Judgement;
+use crate::fleet::{Found, culprits, open};
 use crate::folded::fold;
 use crate::list::{distinct, grouped};
+use crate::whole::lacking;
 
 /// The metrics by name.
 #[derive(Default)]
-struct Families(BTreeMap<String, Family>);
+struct Families {
+    by_name: BTreeMap<String, Family>,
+    seen: BTreeSet<String>,
+}
 
 /// A metric with its series.
 struct Family {
@@ -32,12 +41,23 @@ struct Family {
 }
 
 impl Families {
-    fn add(&mut self, name: &str, help: &str, labels: &[(&str, String)], value: f64) {
-        let family = || Family { help: help.to_owned(), series: Vec::new() };
-        let family = self.0.entry(name.to_owned()).or_insert_with(family);
+    /// Adds a series. The first of equal ones counts: a plan may state a bound twice.
+    fn add(&mut self, name: &str, help: &str, labels: &Labels, value: f64) {
         let labels = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped::label(value)));
-        family.series.push((labels.collect::<Vec<_>>().join(","), value));
+        let labels = labels.collect::<Vec<_>>().join(",");
+        if self.seen.insert(format!("{name}{{{labels}}}")) {
+            let family = || Family { help: help.to_owned(), series: Vec::new() };
+            let family = self.by_name.entry(name.to_owned()).or_insert_with(family);
+            family.series.push((labels, value));
+        }
     }
+}
+
+/// The labels of a series: their names and values.
+type Labels = [(String, String)];
+
+fn label(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.to_owned(), value.into())
 }
 
 pub(super) fn write(
@@ -49,14 +69,15 @@ pub(super) fn write(
     let mut families = Families::default();
     for run in runs {
         // One run is the current state, whose series continue with the next run.
-        let of_run = (runs.len() > 1).then(|| ("run", run.name.clone()));
-        let of_run: Vec<(&str, String)> = of_run.into_iter().collect();
+        let of_run = (runs.len() > 1).then(|| label("run", run.name.clone()));
+        let of_run: Vec<(String, String)> = of_run.into_iter().collect();
         numbers(run, patterns, quantities, &of_run, &mut families);
         expectations(run, patterns, &of_run, &mut families);
         states(run, &of_run, &mut families);
+        fleet(run, &of_run, &mut families);
     }
-    for (name, Family { help, series }) in &families.0 {
-        writeln!(out, "# HELP {name} {}\n# TYPE {name} gauge", help.replace('\n', " "))?;
+    for (name, Family { help, series }) in &families.by_name {
+        writeln!(out, "# HELP {name} {}\n# TYPE {name} gauge", escaped::help(help))?;
         for (labels, value) in series {
             let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
             writeln!(out, "{name}{labels} {value}")?;
@@ -65,13 +86,11 @@ pub(super) fn write(
     Ok(writeln!(out, "# EOF")?)
 }
 
-type Labels<'a> = [(&'a str, String)];
-
 fn numbers(
     run: &Exported<'_>,
     patterns: Patterns,
     quantities: &[String],
-    of_run: &Labels<'_>,
+    of_run: &Labels,
     families: &mut Families,
 ) {
     let key = |point: &Point| (point.experiment.clone(), point.axes.clone());
@@ -82,17 +101,37 @@ fn numbers(
             let Ok(measured) = fold(&points, patterns, &path, None) else { continue };
             let Some(found) = patterns.find_at(points[0], &path) else { continue };
             let Metric { name, parts } = metric(&path, found.unit());
-            let help = format!("{} ({path} of rdmascope).", found.help());
-            families.add(&name, &help, &labels, measured.y.value / parts);
+            let help = format!("{} ({path} of rdmascope).", found.help().replace("{}", CARRIERS));
+            // Several free names may make one name of a metric.
+            let free = has_free_name(&found).then(|| label("quantity", path)).into_iter().collect::<Vec<_>>();
+            families.add(&name, &help, &[&labels, &free[..]].concat(), measured.y.value / parts);
         }
     }
 }
 
 /// The labels of a point: its experiment, its pattern and its axes.
-fn labels(point: &Point) -> Vec<(&str, String)> {
-    let own = [("experiment", point.experiment.clone()), ("pattern", point.pattern.clone())];
-    own.into_iter().chain(point.axes.iter().map(|(axis, value)| (axis.as_str(), text(value)))).collect()
+fn labels(point: &Point) -> Vec<(String, String)> {
+    let mut taken = ["experiment", "pattern", "quantity", "run"].map(str::to_owned).to_vec();
+    let own = [label("experiment", &*point.experiment), label("pattern", &*point.pattern)];
+    let axes = point.axes.iter().map(|(axis, value)| (untaken(&legal(axis), &mut taken), text(value)));
+    own.into_iter().chain(axes).collect()
 }
+
+/// An axis as the name of a label: letters, digits and `_`, of which a digit is not the first.
+/// Names that begin with `__` are Prometheus' own.
+fn legal(axis: &str) -> String {
+    let name = axis.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let is_legal = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if is_legal { name } else { format!("axis_{name}") }
+}
+
+/// Whether a quantity has a name that the measured program or the device gives it.
+fn has_free_name(found: &quantity::Found<'_>) -> bool {
+    matches!(found.quantity.reading, Reading::Number { .. }) && found.quantity.path.ends_with('*')
+}
+
+/// What a throughput counts, which differs between the series of a metric.
+const CARRIERS: &str = "one direction, or of all pairs or loaders together";
 
 /// A metric for a quantity.
 struct Metric {
@@ -116,27 +155,31 @@ fn metric(path: &str, dimension: Dimension) -> Metric {
     Metric { name: format!("rdmascope_{words}"), parts }
 }
 
-fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels<'_>, families: &mut Families) {
+fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels, families: &mut Families) {
     let help = "Whether an expectation is met (1) or not (0); absent where it is not decided.";
-    for judged in judge(&run.run.expectations, run.points(patterns)) {
+    for judged in run.judged(patterns) {
         for case in &judged.cases {
             let value = match case.judgement {
                 Judgement::Met => 1.0,
                 Judgement::NotMet => 0.0,
                 Judgement::NotDecided(_) => continue,
             };
-            let own = [("expectation", judged.expectation.to_string()), ("points", case.label.clone())];
+            let own = [label("expectation", judged.expectation.to_string()), label("points", &*case.label)];
             families.add("rdmascope_expectation_met", help, &[of_run, &own].concat(), value);
         }
     }
 }
 
-/// How many points ended how, and when the run began, so that an alert can tell that none came.
-fn states(run: &Exported<'_>, of_run: &Labels<'_>, families: &mut Families) {
-    for word in ["measured", "not_measured", "failed"] {
-        let count = run.points.iter().filter(|point| status(point) == word).count();
-        let labels = [of_run, &[("status", word.to_owned())]].concat();
-        families.add("rdmascope_points", "Points of the run, by how they ended.", &labels, count as f64);
+/// How many points ended how, and when the run began and ended, so that an alert can tell that none
+/// came, or not all.
+fn states(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
+    let of_word = |word: &str| run.points.iter().filter(|point| status(point) == word).count() as u64;
+    let counts = ["measured", "not_measured", "failed"].map(|word| (word, of_word(word)));
+    let missing = ("missing", lacking(run.run, run.points.len() as u64));
+    for (word, count) in counts.into_iter().chain([missing]) {
+        let labels = [of_run, &[label("status", word)]].concat();
+        let help = "Points of the run, by how they ended; missing if the run ended before them.";
+        families.add("rdmascope_points", help, &labels, count as f64);
     }
     let unstable = run.points.iter().filter(|point| point.unstable.is_some()).count();
     families.add(
@@ -145,9 +188,51 @@ fn states(run: &Exported<'_>, of_run: &Labels<'_>, families: &mut Families) {
         of_run,
         unstable as f64,
     );
-    let started = humantime::parse_rfc3339(&run.run.started).ok();
-    if let Some(since) = started.and_then(|started| started.duration_since(UNIX_EPOCH).ok()) {
-        let help = "When the run started, in seconds since 1970.";
-        families.add("rdmascope_run_started_timestamp_seconds", help, of_run, since.as_secs_f64());
+    for (word, time) in [("started", Some(&run.run.started)), ("ended", run.run.ended.as_ref())] {
+        let time = time.and_then(|time| humantime::parse_rfc3339(time).ok());
+        if let Some(since) = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()) {
+            let name = format!("rdmascope_run_{word}_timestamp_seconds");
+            let help = format!("When the run {word}, in seconds since 1970.");
+            families.add(&name, &help, of_run, since.as_secs_f64());
+        }
     }
 }
+
+/// The verdict on a fleet. Numbers that the examination gives are absent until it has ended.
+fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
+    let Some(found) = Found::of(run.run, run.points) else { return };
+    let mut add = |name: &str, help: &str, own: &Labels, value: f64| {
+        families.add(&format!("rdmascope_fleet_{name}"), help, &[of_run, own].concat(), value);
+    };
+    if let Some(fleet) = &run.run.fleet {
+        add("members", "Members of the fleet.", &[], fleet.members.len() as f64);
+        add("members_left_out", "Members that could not be examined.", &[], fleet.left.len() as f64);
+    }
+    let Ok(found) = found else { return };
+    let examined = &found.examined;
+    let words = found.words();
+    add("culprits", "Members, pairs and groups that are slow.", &[], culprits(examined).len() as f64);
+    let open = open(found.fleet, examined).count();
+    add("undecided", "Reasons for which the verdict is not complete.", &[], open as f64);
+    for culprit in &examined.culprits {
+        let own =
+            [label("culprit", words.name(culprit)), label("quantity", words.row(culprit.quantity).name)];
+        add(
+            "culprit_deficit_ratio",
+            &format!("By how much a culprit is slower{OF}"),
+            &own,
+            culprit.deficit(),
+        );
+    }
+    for judged in &examined.quantities {
+        let Some(thresholds) = &judged.thresholds else { continue };
+        for (place, deficit) in [("member", thresholds.host_deficit()), ("pair", thresholds.pair_deficit())] {
+            let own = [label("quantity", &*judged.name), label("place", place)];
+            let help = format!("From which deficit on a member or a pair would have been named{OF}");
+            add("detectable_deficit_ratio", &help, &own, deficit);
+        }
+    }
+}
+
+/// What a deficit is a share of.
+const OF: &str = ", as a share of the others' throughput, or of the inverse of their latency.";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use measure::presentation::Patterns;
 use measure::quantity::Found;
-use measure::record::{Point, Status};
+use measure::record::{Point, Run, Status};
 use measure::text::value;
 use measure::units::Dimension;
 use serde_json::Value;
@@ -36,7 +36,7 @@ impl Column {
 }
 
 /// The columns of every export, in their order. The axes of the points follow.
-pub(super) const COLUMNS: [Column; 19] = [
+pub(super) const COLUMNS: [Column; 21] = [
     Column::new("run", "string", "Name of the run's directory."),
     Column::new("started", "datetime", "When the run started, RFC 3339, UTC."),
     Column::new("hosts", "string", "Names of the hosts of the ranks, with commas between them.").optional(),
@@ -47,6 +47,13 @@ pub(super) const COLUMNS: [Column; 19] = [
     Column::new("pattern", "string", "How ranks exchange messages, such as ping-pong."),
     Column::new("repetition", "integer", "Which repetition of the same combination of axes, from 0."),
     Column::new("launch", "integer", "Number of the launch whose ranks measured the point.").optional(),
+    Column::new("round", "integer", "Number of the round of a fleet, from 0.").optional(),
+    Column::new(
+        "members",
+        "string",
+        "Members of a fleet that measured the point, in rank order, with commas between them.",
+    )
+    .optional(),
     Column::new("status", "string", "measured, not_measured or failed."),
     Column::new("reason", "string", "Why the point was not measured, or failed.").optional(),
     Column::new("unstable", "string", "Why the numbers may be those of a disturbed machine.").optional(),
@@ -67,20 +74,32 @@ pub(super) struct Table<'a> {
     runs: &'a [Exported<'a>],
     patterns: Patterns,
     quantities: &'a [String],
-    /// The axes of all points, in alphabetical order.
-    axes: Vec<&'a str>,
+    /// The axes of all points, in alphabetical order, each with the name of its column.
+    axes: Vec<(String, &'a str)>,
 }
 
 impl<'a> Table<'a> {
     pub(super) fn of(runs: &'a [Exported<'a>], patterns: Patterns, quantities: &'a [String]) -> Self {
         let points = runs.iter().flat_map(|run| run.points);
         let axes: BTreeSet<&str> = points.flat_map(|point| point.axes.keys().map(String::as_str)).collect();
-        Self { runs, patterns, quantities, axes: axes.into_iter().collect() }
+        let mut taken: Vec<String> = COLUMNS.iter().map(|column| column.name.to_owned()).collect();
+        let columns = axes.iter().map(|axis| untaken(axis, &mut taken));
+        let axes = columns.zip(axes.iter().copied()).collect();
+        Self { runs, patterns, quantities, axes }
     }
 
     /// The names of its columns.
     pub(super) fn columns(&self) -> Vec<&str> {
-        COLUMNS.iter().map(|column| column.name).chain(self.axes.iter().copied()).collect()
+        let axes = self.axes.iter().map(|(column, _)| column.as_str());
+        COLUMNS.iter().map(|column| column.name).chain(axes).collect()
+    }
+
+    /// The columns of its axes, with the values of all points.
+    #[cfg(feature = "parquet")]
+    pub(super) fn axes(&self) -> impl Iterator<Item = (&str, Vec<&Value>)> {
+        let points = || self.runs.iter().flat_map(|run| run.points);
+        let values = move |axis| points().filter_map(|point| point.axes.get(axis)).collect();
+        self.axes.iter().map(move |(column, axis)| (column.as_str(), values(*axis)))
     }
 
     /// Its rows, each with all columns.
@@ -100,13 +119,23 @@ impl<'a> Table<'a> {
         let numbers = paths.iter().map(|path| number(self.patterns, point, path));
         let none = (!is_measured).then(|| vec![Value::Null; NUMBER]);
         let of_point = of_point(run, point);
-        let axes = self.axes.iter().map(|axis| point.axes.get(*axis).cloned().unwrap_or_default());
+        let axes = self.axes.iter().map(|(_, axis)| point.axes.get(*axis).cloned().unwrap_or_default());
         let row = |number: Vec<Value>| {
             let cells = of_point.iter().cloned().chain(number).chain(axes.clone());
             self.columns().into_iter().zip(cells).collect()
         };
         numbers.chain(none).map(row).collect()
     }
+}
+
+/// A name for an axis that is not taken yet, and is then: a foreign record may have an axis `run`.
+pub(super) fn untaken(axis: &str, taken: &mut Vec<String>) -> String {
+    let mut name = axis.to_owned();
+    while taken.contains(&name) {
+        name.insert_str(0, "axis_");
+    }
+    taken.push(name.clone());
+    name
 }
 
 /// The columns of a number.
@@ -126,10 +155,19 @@ fn of_point(run: &Exported<'_>, point: &Point) -> Vec<Value> {
         point.pattern.as_str().into(),
         point.repetition.into(),
         point.launch.into(),
+        point.fleet.as_ref().map(|place| place.round).into(),
+        members(run.run, point).map(|members| members.join(",")).into(),
         status(point).into(),
         reason(point).into(),
         point.unstable.as_deref().into(),
     ]
+}
+
+/// The names of the members of a fleet that measured a point, in rank order.
+fn members<'a>(run: &'a Run, point: &Point) -> Option<Vec<&'a str>> {
+    let (fleet, place) = run.fleet.as_ref().zip(point.fleet.as_ref())?;
+    let member = |member: &u32| fleet.members.get(*member as usize).map(|member| member.name.as_str());
+    place.members.iter().map(member).collect()
 }
 
 fn number(patterns: Patterns, point: &Point, path: &str) -> Vec<Value> {

@@ -1,8 +1,6 @@
 //! The table of samples: a row for each message that was timed. `run` and `point` are keys into the
 //! table of numbers.
 
-use std::io::Write;
-
 use measure::record::Point;
 
 use super::exported::{Cell, Exported};
@@ -30,8 +28,7 @@ pub(super) const COLUMNS: [Column; 6] = [
 /// Writes the samples of runs, row by row.
 pub(super) fn write(
     runs: &[Exported<'_>],
-    row: fn(&[Cell<'_>], &mut dyn Write) -> Result<(), Error>,
-    out: &mut dyn Write,
+    row: &mut dyn FnMut(&[Cell<'_>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     for run in runs {
         for point in run.points {
@@ -47,7 +44,7 @@ pub(super) fn write(
                     cells[5] = (*ns).into();
                     let named: Vec<_> =
                         COLUMNS.iter().map(|column| column.name).zip(cells.iter().cloned()).collect();
-                    row(&named, out)?;
+                    row(&named)?;
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! While a fleet is measured, the program runs it over a [`Replay`] of the record, and measures
 //! what the record lacks.
 
+mod found;
 mod json;
 mod matrix;
 mod names;
@@ -17,10 +18,11 @@ mod text;
 mod value;
 mod words;
 
+pub(crate) use found::Found;
 pub use json::json;
 pub(crate) use matrix::{Matrix, asymmetry, tenths};
-pub(crate) use outcome::open;
 pub use outcome::{Outcome, outcome};
+pub(crate) use outcome::{culprits, open};
 pub(crate) use quantiles::SHARES;
 pub use question::{Question, ROUNDS_MAX};
 pub use replay::{Missing, Replay, Step, examined};

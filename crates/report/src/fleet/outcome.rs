@@ -1,5 +1,7 @@
 //! How an examination ended, for a script.
 
+use std::collections::BTreeSet;
+
 use measure::record::Fleet;
 use verdict::fleet::{Examined, Place, Undecided, Verdict};
 
@@ -21,6 +23,11 @@ pub fn outcome(fleet: &Fleet, examined: &Examined) -> Outcome {
         _ if !fleet.left.is_empty() || open(fleet, examined).next().is_some() => Outcome::Undecided,
         Verdict::Healthy | Verdict::Undecided => Outcome::Healthy,
     }
+}
+
+/// The places that are to blame, each once: a host may be slow in several quantities.
+pub(crate) fn culprits(examined: &Examined) -> BTreeSet<Place> {
+    examined.culprits.iter().map(|culprit| culprit.place).collect()
 }
 
 /// What could not be decided, without members that are left out: these are listed by themselves.

@@ -4,24 +4,24 @@ use measure::record::{Fleet, Point, Run};
 use measure::text::plain;
 use verdict::fleet::{Examined, Judged};
 
+use super::found::Found;
 use super::matrix::{Matrix, tenths};
 use super::outcome::open;
 use super::quantiles::{SHARES, quantiles};
 use super::question::Question;
-use super::replay::examined;
 use super::tails::{Tails, rows};
 use super::value::Row;
 use super::words::Words;
 
-/// Returns what is printed of the record of a fleet, as [`text()`].
+/// Returns what is printed of the record of a fleet, as [`text()`]; none for other runs.
 ///
 /// # Errors
 ///
 /// Why it cannot be examined.
-pub fn of_record(run: &Run, fleet: &Fleet, points: &[Point], line: Option<usize>) -> Result<String, String> {
-    let question = Question::of(fleet)?;
-    let examined = examined(&question, fleet, points).map_err(|missing| missing.to_string())?;
-    Ok(text(run, fleet, &question, &examined, &Tails::of(points), line))
+pub fn of_record(run: &Run, points: &[Point], line: Option<usize>) -> Option<Result<String, String>> {
+    let print =
+        |found: Found<'_>| text(run, found.fleet, &found.question, &found.examined, &Tails::of(points), line);
+    Some(Found::of(run, points)?.map(print))
 }
 
 /// Returns what is printed when a fleet has been examined: the verdict, the culprits, what could

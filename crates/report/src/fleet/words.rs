@@ -10,7 +10,7 @@ use verdict::fleet::{
 };
 
 use super::names::Names;
-use super::outcome::{Outcome, open, outcome};
+use super::outcome::{Outcome, culprits, open, outcome};
 use super::question::Question;
 use super::value::Row;
 
@@ -37,15 +37,12 @@ impl<'a> Words<'a> {
         let examined = fleet.members.len() - fleet.left.len();
         match outcome(fleet, self.examined) {
             Outcome::Culprits => {
-                let mut places: Vec<Place> =
-                    self.examined.culprits.iter().map(|culprit| culprit.place).collect();
-                places.sort_unstable();
-                places.dedup();
+                let culprits = culprits(self.examined).len() as u64;
                 let is_missed = self.examined.congestion.iter().any(|one| one.against == Against::Floor);
-                match (places.is_empty(), is_missed) {
-                    (true, _) => MISSED.to_owned(),
-                    (false, true) => format!("{}, and {MISSED}", counted(places.len() as u64, "culprit")),
-                    (false, false) => counted(places.len() as u64, "culprit"),
+                match (culprits, is_missed) {
+                    (0, _) => MISSED.to_owned(),
+                    (_, true) => format!("{}, and {MISSED}", counted(culprits, "culprit")),
+                    (_, false) => counted(culprits, "culprit"),
                 }
             }
             Outcome::Healthy => format!("no culprit among {examined} members"),
@@ -64,19 +61,24 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The name of a culprit, with the direction in which a pair is slow.
+    pub(crate) fn name(&self, culprit: &Culprit) -> String {
+        let is_directed = self.row(culprit.quantity).is_directed;
+        let way = match [Way::Send, Way::Receive].map(|way| culprit.is_slow(way)) {
+            [true, false] if is_directed => Some(Way::Send),
+            [false, true] => Some(Way::Receive),
+            _ => None,
+        };
+        self.names.place(culprit.place, way)
+    }
+
     /// A culprit: who, by how much, compared with what.
     pub(crate) fn culprit(&self, culprit: &Culprit) -> String {
         let row = self.row(culprit.quantity);
         let slow = |way| culprit.evidence(way).filter(|_| culprit.is_slow(way));
-        let send = slow(Way::Send);
-        let receive = slow(Way::Receive);
+        let [send, receive] = [slow(Way::Send), slow(Way::Receive)];
         let than = than(culprit.against);
-        let way = match (send, receive) {
-            (Some(_), None) if row.is_directed => Some(Way::Send),
-            (None, Some(_)) => Some(Way::Receive),
-            _ => None,
-        };
-        let name = self.names.place(culprit.place, way);
+        let name = self.name(culprit);
         let evidence = send.or(receive);
         let by = |evidence: &Evidence| by(row, evidence.confirmed.unwrap_or_default());
         let peers = evidence.map_or(0, |evidence| evidence.peers) as u64;

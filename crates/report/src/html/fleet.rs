@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
-use measure::record::{Fleet, Point, Run};
+use measure::record::Point;
 use measure::text::grouped;
 use verdict::fleet::{Cell, Examined, Judged};
 
 use super::prose::{prose, sentence};
 use super::table;
 use crate::fleet::{
-    Matrix, Outcome, Question, Row, SHARES, Tails, Words, asymmetry, examined, open, outcome, rows, tenths,
+    Found, Matrix, Outcome, Row, SHARES, Tails, Words, asymmetry, open, outcome, rows, tenths,
 };
 
 /// The id of the section.
@@ -27,28 +27,6 @@ const POINTS_MAX: usize = 10_000;
 const CULPRITS_FIRST: usize = 6;
 /// The most suspects and congested paths that are listed.
 const LISTED_MAX: usize = 200;
-
-/// The fleet of a run.
-pub(super) struct Found<'a> {
-    fleet: &'a Fleet,
-    question: Question,
-    examined: Examined,
-}
-
-impl<'a> Found<'a> {
-    /// Examines the fleet of a run; none for other runs.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be examined.
-    pub(super) fn of(run: &'a Run, points: &[Point]) -> Option<Result<Self, String>> {
-        let fleet = run.fleet.as_ref()?;
-        Some(Question::of(fleet).and_then(|question| match examined(&question, fleet, points) {
-            Ok(examined) => Ok(Self { fleet, question, examined }),
-            Err(missing) => Err(missing.to_string()),
-        }))
-    }
-}
 
 /// The answer, for the first screen.
 pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {

@@ -71,12 +71,12 @@ pub fn write(
     samples: &dyn SampleSource,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let fleet = fleet::Found::of(run, points);
+    let fleet = crate::fleet::Found::of(run, points);
     let listed = fleet::listed(fleet.as_ref(), points);
     let shown = Points { points: &listed, devices: &run.devices, patterns };
     let figures = figures::render(run, shown, samples);
     let data = data::collect(shown, figures.charts, samples);
-    let judged = judge(&run.expectations, shown);
+    let judged = judge(&run.expectations, &run.plan, shown);
     let answers = answer(&run.findings, shown, no_network(run));
     let first = match &fleet {
         Some(found) => fleet::answer(found),

@@ -88,11 +88,13 @@ impl Pattern for Transfers {
             failures.into_iter().next().map(|first| Status::Failed { error: format!("{of_all}{first}") });
         let seconds = source.wall_ns / 1e9;
         let per_s = |count: u64| count as f64 / seconds;
-        let throughput = (seconds > 0.0 && spec.is_measurement()).then(|| Throughput {
-            bytes_per_s: per_s(sink.counts.bytes),
-            messages_per_s: per_s(sink.counts.files),
-            direction: Direction::Uni,
-        });
+        // If all files were there already, nothing was transferred.
+        let throughput =
+            (seconds > 0.0 && (spec.is_measurement() || sink.counts.bytes > 0)).then(|| Throughput {
+                bytes_per_s: per_s(sink.counts.bytes),
+                messages_per_s: per_s(sink.counts.files),
+                direction: Direction::Uni,
+            });
         Merged { status, throughput, own, ..Merged::default() }
     }
 }

@@ -101,10 +101,25 @@ fn an_expectation_of_the_command_line_names_its_flag() {
             .map_err(|e| e.to_string())
     };
     assert_eq!(judged("p99 <= 5us"), Ok(1));
+    assert_eq!(
+        judged("missed <= 2.5").unwrap_err().split(": ").last(),
+        Some("give a share such as \"0.1 %\"")
+    );
     assert!(judged("p99").unwrap_err().starts_with("--expect \"p99\": \"p99\" is no quantity with a bound"));
     let unit = judged("p99 <= 5").unwrap_err();
     assert!(
         unit.starts_with("--expect \"p99 <= 5\": the expectation \"latency.p99_ns <= 5\" cannot"),
         "{unit}"
     );
+}
+
+#[test]
+fn a_bound_that_is_stated_twice_is_judged_once() {
+    let lines =
+        format!("{P99}[[expect]]\n{P99}reason = \"R\"\n[[expect]]\n{P99}where = {{ size_bytes = 4 }}");
+    let kept: Vec<bool> = resolved(&lines).unwrap().iter().map(|kept| kept.only.is_empty()).collect();
+    assert_eq!(kept, [true, false]);
+    let plan = Plan::parse(&format!("{PLAN}quantity = \"no_loss\""), "x.toml", Path::new(".")).unwrap();
+    let plan = plan.expect("lost <= 0").unwrap();
+    assert_eq!(resolve(&plan, &Options::default()).unwrap().expectations.len(), 1);
 }

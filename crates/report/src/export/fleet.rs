@@ -1,0 +1,64 @@
+//! The verdict on a fleet as results of tests: a test for each member, which fails if the member is
+//! slow, and one for the verdict. A pair or a group has a test only if it is slow. The points of a
+//! fleet have no tests: they are too many, and none of them decides anything alone.
+
+use measure::record::Fleet;
+use verdict::fleet::Place;
+
+use super::exported::Exported;
+use super::test::{Outcome, Test};
+use crate::fleet::{self, Found, culprits, open, outcome};
+
+/// The tests of a fleet; none for other runs.
+pub(super) fn tests(run: &Exported<'_>) -> Option<Vec<Test>> {
+    let fleet = run.run.fleet.as_ref()?;
+    let found = Found::of(run.run, run.points)?;
+    let found = match found {
+        Ok(found) => found,
+        Err(why) => return Some(vec![Test::new(VERDICT, EXAMINED, Outcome::Error(why))]),
+    };
+    let members = (0u32..)
+        .zip(&fleet.members)
+        .map(|(index, member)| Test::new("members", &member.name, result_of_member(&found, fleet, index)));
+    let others = culprits(&found.examined).into_iter().filter(|place| !matches!(place, Place::Host(_)));
+    let others = others.map(|place| {
+        let name = found.words().names.place(place, None);
+        Test::new("culprits", &name, Outcome::Failure(sentences(&found, place)))
+    });
+    Some([verdict(&found)].into_iter().chain(members).chain(others).collect())
+}
+
+/// The test that the verdict is complete.
+fn verdict(found: &Found<'_>) -> Test {
+    let words = found.words();
+    let result = match outcome(found.fleet, &found.examined) {
+        fleet::Outcome::Undecided => {
+            let reasons = open(found.fleet, &found.examined).map(|undecided| words.undecided(undecided));
+            let all: Vec<String> = [words.verdict()].into_iter().chain(reasons).collect();
+            Outcome::Skipped(all.join("; "))
+        }
+        fleet::Outcome::Healthy | fleet::Outcome::Culprits => Outcome::Passed,
+    };
+    Test { output: words.verdict(), ..Test::new(VERDICT, EXAMINED, result) }
+}
+
+fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
+    let said = sentences(found, Place::Host(index as usize));
+    match fleet.left.get(&index) {
+        _ if !said.is_empty() => Outcome::Failure(said),
+        Some(reason) => Outcome::Skipped(format!("left out: {reason}")),
+        None => Outcome::Passed,
+    }
+}
+
+/// What is said of a culprit, in all quantities.
+fn sentences(found: &Found<'_>, place: Place) -> String {
+    let words = found.words();
+    let of_place = found.examined.culprits.iter().filter(|culprit| culprit.place == place);
+    of_place.map(|culprit| words.culprit(culprit)).collect::<Vec<_>>().join("; ")
+}
+
+/// The class of the verdict.
+const VERDICT: &str = "verdict";
+/// The name of its test.
+const EXAMINED: &str = "every member is examined";
