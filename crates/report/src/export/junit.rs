@@ -50,8 +50,8 @@ fn suite(run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<
     let count = |is: fn(&Outcome) -> bool| tests.iter().filter(|test| is(&test.result)).count();
     let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
     let host = run.run.environments.first().map_or("", |environment| environment.hostname.as_str());
-    // The schema has local time without a zone.
-    let started = run.run.started.trim_end_matches('Z');
+    // The schema has local time without a zone, in whole seconds.
+    let started = run.run.started.split(['.', 'Z']).next().unwrap_or_default();
     write!(out, "  <testsuite name=\"{}\" tests=\"{}\"", xml(&run.run.title), tests.len())?;
     write!(out, " failures=\"{}\"", count(|result| matches!(result, Outcome::Failure(_))))?;
     write!(out, " errors=\"{}\"", count(|result| matches!(result, Outcome::Error(_))))?;
