@@ -72,6 +72,18 @@ pub enum Error {
         /// The names of the sides.
         names: [String; 2],
     },
+    /// Points match, but of no number do both sides have one above 0.
+    #[error(
+        "there is nothing to compare: {}{}; --quantity names another number, such as {known}",
+        list.iter().take(3).cloned().collect::<Vec<_>>().join("; "),
+        if list.len() > 3 { "; ..." } else { "" }
+    )]
+    NoNumbers {
+        /// Which points lack which number, in words.
+        list: Vec<String>,
+        /// Paths of numbers that a point of the base has.
+        known: String,
+    },
     /// A quantity that no point can have.
     #[error("no point has a number '{path}'; numbers are {known}")]
     NoSuchQuantity {
@@ -89,7 +101,7 @@ pub enum Error {
         quantity: &'static str,
     },
     /// No combination of axes was measured in enough runs.
-    #[error("there is no trend to look for: no point was measured in {least} runs or more")]
+    #[error("there is no trend to look for: no point was measured in {least} runs or more of one placement")]
     TooFewRuns {
         /// The least number of runs.
         least: usize,

@@ -14,6 +14,8 @@
 mod judged;
 mod text;
 
+use std::collections::BTreeSet;
+
 use measure::expectation::{Expectation, Limit};
 use measure::figure::Unit;
 use measure::presentation::Patterns;
@@ -43,8 +45,9 @@ pub fn judge<'a>(expectations: &'a [Expectation], plan: &Value, run: Points<'_>)
 }
 
 fn cases(expectation: &Expectation, run: Points<'_>, varying: &Varying) -> Vec<Case> {
+    let experiments = experiments(expectation, run);
     let is_picked = |point: &&Point| {
-        expectation.picks(&point.experiment, &point.axes) && has_quantity(expectation, &point.experiment, run)
+        expectation.picks(&point.experiment, &point.axes) && experiments.contains(point.experiment.as_str())
     };
     let key = |point: &Point| (point.experiment.clone(), point.axes.clone());
     let groups = grouped(run.points.iter().filter(is_picked).map(|point| (key(point), point)));
@@ -98,14 +101,21 @@ fn nothing(expectation: &Expectation, run: Points<'_>) -> Case {
     }
 }
 
-/// Whether an experiment is judged: it is named, or a point of it has the number. An experiment of
-/// which no point was measured is judged, too, because its points might have had the number.
-fn has_quantity(expectation: &Expectation, experiment: &str, run: Points<'_>) -> bool {
-    let of_experiment = || run.points.iter().filter(|point| point.experiment == experiment);
+/// The experiments that are judged: those that are named, or a point of which has the number. An
+/// experiment of which no point was measured is judged, too, because its points might have had the
+/// number.
+fn experiments<'a>(expectation: &Expectation, run: Points<'a>) -> BTreeSet<&'a str> {
+    let of = |is_it: &dyn Fn(&Point) -> bool| -> BTreeSet<&'a str> {
+        run.points.iter().filter(|point| is_it(point)).map(|point| point.experiment.as_str()).collect()
+    };
     let number = |point: &Point| run.patterns.find_at(point, &expectation.quantity)?.number(point);
-    !expectation.experiments.is_empty()
-        || of_experiment().any(|point| number(point).is_some())
-        || of_experiment().all(|point| point.status != Status::Measured)
+    let mut all = of(&|_| true);
+    if expectation.experiments.is_empty() {
+        let with_number = of(&|point| number(point).is_some());
+        let measured = of(&|point| point.status == Status::Measured);
+        all.retain(|experiment| with_number.contains(experiment) || !measured.contains(experiment));
+    }
+    all
 }
 
 /// The number of the repetitions, in the unit of the bound unless it is far below that unit.

@@ -26,6 +26,8 @@ pub enum Design {
     Unpaired,
     /// The units of equal number are a pair.
     Paired,
+    /// One side was measured after the other: each is one session, whatever its number of units.
+    Sessions,
 }
 
 impl Design {
@@ -39,7 +41,7 @@ impl Design {
     #[must_use]
     pub fn least(self, points: usize) -> usize {
         let steps: &[(usize, usize)] = match self {
-            Self::Unpaired => &[(1, 5), (10, 8), (usize::MAX, 10)],
+            Self::Unpaired | Self::Sessions => &[(1, 5), (10, 8), (usize::MAX, 10)],
             Self::Paired => &[(1, 6), (10, 10), (usize::MAX, 20)],
         };
         steps.iter().find(|(most, _)| points <= *most).map_or(0, |(_, least)| *least)
@@ -63,7 +65,7 @@ pub struct Question {
     /// The least difference that the clock shows, as a logarithm; 0 where it shows any.
     pub step: f64,
     /// The median of each session of a history, in the order of time, and that of the base's
-    /// session last; empty if the sides are not single sessions.
+    /// session last; empty without a history.
     pub history: Vec<f64>,
 }
 
@@ -100,6 +102,9 @@ pub enum Verdict {
     Better,
     /// The new side is worse.
     Worse,
+    /// The interval excludes 0, but so does that of many sessions that differ in nothing: the sides
+    /// are sessions without a history from which their floor follows.
+    Differs,
     /// Nothing can be said.
     Undecided(Why),
 }
@@ -130,7 +135,8 @@ const MORE_MAX: usize = 10;
 ///
 /// The answers are in the order of the questions. The probability that any interval excludes 0
 /// although nothing differs is at most [`ALPHA`], if the units were measured in random order or by
-/// turns, or the questions have a history.
+/// turns, or the questions have a history. Of [`Design::Sessions`] without a history, nothing is
+/// said to be better or worse.
 #[must_use]
 pub fn compare(questions: &[Question], design: Design, margin: f64) -> Vec<Answer> {
     let prepared: Vec<Prepared> = questions.iter().map(|question| Prepared::of(question, design)).collect();
@@ -144,7 +150,9 @@ pub fn compare(questions: &[Question], design: Design, margin: f64) -> Vec<Answe
         let alpha = ALPHA * block.len() as f64 / total as f64;
         let sides: Vec<&Sides> = block.iter().map(|index| &prepared[*index].sides).collect();
         let k = match design {
-            Design::Unpaired => permutation::unpaired(&sides.into_iter().cloned().collect::<Vec<_>>(), alpha),
+            Design::Unpaired | Design::Sessions => {
+                permutation::unpaired(&sides.into_iter().cloned().collect::<Vec<_>>(), alpha)
+            }
             Design::Paired => {
                 permutation::paired(&sides.into_iter().map(differences).collect::<Vec<_>>(), alpha)
             }
@@ -197,6 +205,11 @@ fn differences([base, new]: &Sides) -> Vec<f64> {
     base.iter().zip(new).map(|(base, new)| new - base).collect()
 }
 
+/// Widens an interval to what the clock shows at least, and to what sessions differ anyway.
+fn widened([low, high]: [f64; 2], shift: f64, least: f64) -> [f64; 2] {
+    [low.min(shift - least), high.max(shift + least)]
+}
+
 /// What all answers have in common.
 struct Limits {
     design: Design,
@@ -209,29 +222,28 @@ impl Limits {
     fn answer(&self, question: &Question, prepared: &Prepared, k: Option<usize>) -> Answer {
         let sides = &prepared.sides;
         let all = match self.design {
-            Design::Unpaired => ranks::differences(&sides[0], &sides[1]),
+            Design::Unpaired | Design::Sessions => ranks::differences(&sides[0], &sides[1]),
             Design::Paired => signs::averages(&differences(sides)),
         };
         let counts = sides.each_ref().map(Vec::len);
         let shift = middle(&all);
         let own = k.and_then(|k| crate::orders::inner(&all, k));
-        let interval = own.zip(shift).map(|(own, shift)| self.widened(own, shift, question));
+        let floor = session::floor(&question.history, ALPHA / 2.0 / self.points as f64);
+        let least = floor.unwrap_or(0.0).max(question.step);
+        let interval = own.zip(shift).map(|(own, shift)| widened(own, shift, least));
+        let holds = self.design != Design::Sessions || floor.is_some();
         let verdict = match (interval, shift) {
             _ if prepared.differs => Verdict::Undecided(Why::Placement),
-            (Some(interval), Some(shift)) => self.verdict(interval, shift, prepared.all),
+            (Some(interval), Some(shift)) => match self.verdict(interval, shift, prepared.all) {
+                Verdict::Worse | Verdict::Better if !holds => Verdict::Differs,
+                verdict => verdict,
+            },
             _ => {
                 let one_more = prepared.all[0].min(prepared.all[1]) + 1;
                 Verdict::Undecided(Why::TooFew { least: self.design.least(self.points).max(one_more) })
             }
         };
         Answer { counts, all: prepared.all, shift, interval, verdict }
-    }
-
-    /// Widens an interval to a step of the clock and to what sessions differ anyway.
-    fn widened(&self, [low, high]: [f64; 2], shift: f64, question: &Question) -> [f64; 2] {
-        let tail = ALPHA / 2.0 / self.points as f64;
-        let least = session::floor(&question.history, tail).unwrap_or(0.0).max(question.step);
-        [low.min(shift - least), high.max(shift + least)]
     }
 
     /// The verdict on an interval. `all` are the units of each side, of which those of other
@@ -326,6 +338,20 @@ mod tests {
         tied.history = vec![0.0, 0.05, 0.0, 0.05, 0.0, 0.05];
         let half = answer(&tied).detectable().unwrap();
         assert!((half - 2.5706 * 0.05).abs() < 1e-4, "{half}");
+    }
+
+    /// Two blocks of runs, the second of which is far off: nothing tells a change from drift.
+    #[test]
+    fn sessions_without_a_history_only_differ() {
+        let mut random = Random(6);
+        let mut of = question(&mut random, 10, 0.01, -0.2);
+        assert_eq!(verdicts(std::slice::from_ref(&of), Design::Sessions), [Verdict::Differs]);
+        of.history = vec![0.0, 0.01, 0.0, 0.01, 0.0];
+        assert_eq!(verdicts(std::slice::from_ref(&of), Design::Sessions), [Verdict::Differs], "four of five");
+        of.history.push(0.01);
+        assert_eq!(verdicts(&[of], Design::Sessions), [Verdict::Worse]);
+        let alike = question(&mut random, 10, 0.01, 0.0);
+        assert_eq!(verdicts(&[alike], Design::Sessions), [Verdict::Same]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Orders of numbers: ranks, shuffles and the middle of sorted numbers.
 
 use measure::random::Random;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Returns the rank of each number, from 0. Numbers that are equal get their ranks in a random
 /// order: each rank is given once, as for numbers without ties.
@@ -54,4 +55,11 @@ pub(crate) fn largest_within(probabilities: &[f64], tail: f64) -> Option<usize> 
         below <= limit
     });
     within.count().checked_sub(1)
+}
+
+/// Returns the same of whole numbers that are distributed normally, nearly, with a correction for
+/// the steps between them.
+pub(crate) fn largest_of_normal(mean: f64, variance: f64, tail: f64) -> Option<usize> {
+    let most = Normal::new(mean, variance.sqrt()).ok()?.inverse_cdf(tail) - 0.5;
+    (most >= 0.0).then_some(most as usize)
 }

@@ -20,6 +20,14 @@ pub fn floor(history: &[f64], tail: f64) -> Option<f64> {
     Some(student.inverse_cdf(1.0 - tail) * (squares / differences).sqrt())
 }
 
+/// Returns how many of the differences from each session of a history to the next are at least as
+/// large as a difference, and how many there are.
+#[must_use]
+pub fn as_large(history: &[f64], difference: f64) -> [usize; 2] {
+    let is_as_large = |pair: &&[f64]| (pair[1] - pair[0]).abs() >= difference.abs();
+    [history.windows(2).filter(is_as_large).count(), history.len().saturating_sub(1)]
+}
+
 /// The probability below which an order of runs is not random.
 const ALPHA: f64 = 0.05;
 
@@ -65,6 +73,13 @@ mod tests {
         }
         assert_eq!(super::floor(&history[1..], 0.025), None, "four differences");
         assert_eq!(super::floor(&[], 0.025), None);
+    }
+
+    #[test]
+    fn differences_of_sessions_that_are_as_large_are_counted() {
+        let history = [0.0, 0.02, 0.05, 0.04];
+        assert_eq!(super::as_large(&history, -0.02), [2, 3]);
+        assert_eq!((super::as_large(&history, 0.1), super::as_large(&[0.3], 0.1)), ([0, 3], [0, 0]));
     }
 
     /// By counting all orders of the same sides.

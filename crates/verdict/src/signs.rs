@@ -2,7 +2,12 @@
 //! Lehmann with the interval of that test from Walsh averages (Hollander, Wolfe and Chicken,
 //! Nonparametric Statistical Methods, 3rd ed., sections 3.1 to 3.3).
 
-use crate::orders::{inner, largest_within, middle, sorted};
+use crate::orders::{largest_of_normal, largest_within, middle, sorted};
+
+/// Pairs up to which the probabilities of all sums are computed; their time grows with the third
+/// power of the pairs. Beyond, the normal distribution of the same mean and deviation takes their
+/// place, whose tails are the heavier ones.
+const EXACT_MAX: usize = 200;
 
 /// Returns the Walsh averages of the pairs' differences, sorted: the means of each two differences,
 /// each with itself too.
@@ -20,18 +25,15 @@ pub fn shift(averages: &[f64]) -> Option<f64> {
     middle(averages)
 }
 
-/// Returns the interval of the estimate: the (k + 1)-th smallest and largest of the sorted
-/// averages. `None` if the two would cross.
-#[must_use]
-pub fn interval(averages: &[f64], k: usize) -> Option<[f64; 2]> {
-    inner(averages, k)
-}
-
 /// Returns the largest k for which the sum of the ranks of one sign is at most k with a probability
 /// of at most `tail`, if each difference has either sign with equal probability. `None` if no sum
 /// is so improbable.
 #[must_use]
 pub fn critical(pairs: usize, tail: f64) -> Option<usize> {
+    if pairs > EXACT_MAX {
+        let n = pairs as f64;
+        return largest_of_normal(n * (n + 1.0) / 4.0, n * (n + 1.0) * (2.0 * n + 1.0) / 24.0, tail);
+    }
     largest_within(&sums(pairs), tail)
 }
 
@@ -52,6 +54,7 @@ fn sums(pairs: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orders::inner;
 
     /// From `numpy.convolve` of the two signs of each rank; `scipy.stats.wilcoxon(method="exact")`
     /// gives p = 0.0273 for a sum of 6 of 10 pairs.
@@ -63,6 +66,15 @@ mod tests {
         assert_eq!(critical(5, 0.025), None, "32 signs");
         let p: f64 = 2.0 * sums(10)[..=6].iter().sum::<f64>();
         assert!((p - 0.027_343_75).abs() < 1e-12, "{p}");
+    }
+
+    /// The exact sums, from `numpy.convolve`.
+    #[test]
+    fn critical_sums_of_many_pairs_are_nearly_exact_and_never_larger() {
+        for (pairs, tail, exact) in [(201, 0.025, 8532), (201, 0.025 / 100.0, 7295), (400, 0.025, 35_566)] {
+            let found = critical(pairs, tail).unwrap();
+            assert!(found <= exact && found as f64 > 0.99 * exact as f64, "{pairs} pairs: {found}");
+        }
     }
 
     #[test]
@@ -89,6 +101,6 @@ mod tests {
         // The ranks of |d| are 2, 1, 5, 4, 3: the negative ones add up to 1 + 3.
         let negative = averages.iter().filter(|average| **average <= 0.0).count();
         assert_eq!(negative, 4);
-        assert!(interval(&averages, 4).unwrap()[0] > 0.0 && interval(&averages, 3).unwrap()[0] < 0.0);
+        assert!(inner(&averages, 4).unwrap()[0] > 0.0 && inner(&averages, 3).unwrap()[0] < 0.0);
     }
 }

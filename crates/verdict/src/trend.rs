@@ -22,10 +22,12 @@ const RESEMBLING: f64 = 1.0;
 /// Runs in a block, where neighbouring runs resemble each other. With 5, blocks still resemble each
 /// other (4 % false changes in the same series); with 10, too few blocks find changes.
 const BLOCK: usize = 8;
-/// Permutations, of one quantity.
-const ORDERS: usize = 999;
-/// Permutations, of any number of quantities.
-const ORDERS_MAX: usize = 99_999;
+/// Permutations of one quantity, the order that was measured included.
+const ORDERS: usize = 1000;
+/// Permutations that many quantities share: each gets fewer.
+const ORDERS_SHARED: usize = 100_000;
+/// The fewest of each quantity: with fewer, no change could reach its share of [`ALPHA`].
+const ORDERS_LEAST: usize = (1.0 / ALPHA) as usize;
 /// The seed of all permutations.
 const SEED: u64 = 0x7472_656e_6473;
 
@@ -39,32 +41,72 @@ pub struct Change {
     pub shift: f64,
 }
 
-/// Returns the changes of a series, in their order. `quantities` is the number of series that are
-/// asked about together: each gets that share of [`ALPHA`]. A change is said only if it is larger
-/// than a ratio of 1 + `margin` of the numbers, of which the series has the logarithms.
+/// What was found in a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The changes, in their order.
+    pub changes: Vec<Change>,
+    /// The fewest runs that can show a change, if the series has fewer and none was found: its
+    /// orders are too few for any to be as improbable as a change must be.
+    pub least: Option<usize>,
+}
+
+/// Returns the changes of a series, in their order: those that [`find`] finds.
 #[must_use]
 pub fn changes(series: &[f64], quantities: usize, margin: f64) -> Vec<Change> {
+    find(series, quantities, margin).changes
+}
+
+/// Looks for changes in a series. `quantities` is the number of series that are asked about
+/// together: each gets that share of [`ALPHA`]. A change is said only if it is larger than a ratio
+/// of 1 + `margin` of the numbers, of which the series has the logarithms.
+#[must_use]
+pub fn find(series: &[f64], quantities: usize, margin: f64) -> Found {
+    let too_few = |block: usize| Some(fewest(quantities, block)).filter(|fewest| series.len() < *fewest);
+    if let Some(least) = too_few(1) {
+        return Found { changes: Vec::new(), least: Some(least) };
+    }
     let mut places = segmented(series, quantities, 1);
+    let mut least = None;
     if autocorrelation(&residuals(series, &places)) > RESEMBLING / (series.len() as f64).sqrt() {
         places = segmented(series, quantities, BLOCK);
+        least = too_few(BLOCK).filter(|_| places.is_empty());
     }
     // The smallest change goes first: without it, its neighbours have longer segments.
-    let least = margin.ln_1p();
+    let smallest_said = margin.ln_1p();
     loop {
-        let found = shifts(series, &places);
-        let smallest = found.iter().min_by(|a, b| a.shift.abs().total_cmp(&b.shift.abs()));
-        match smallest.filter(|change| change.shift.abs() <= least) {
+        let changes = shifts(series, &places);
+        let smallest = changes.iter().min_by(|a, b| a.shift.abs().total_cmp(&b.shift.abs()));
+        match smallest.filter(|change| change.shift.abs() <= smallest_said) {
             Some(change) => places.retain(|at| *at != change.at),
-            None => return found,
+            None => return Found { changes, least },
         }
     }
+}
+
+/// Returns the fewest runs that can show a change in the middle. If all runs before a change are
+/// below all after it, 2 of the (2h over h) choices of half of the 2h blocks are as improbable as
+/// that: these and no others of the orders reach its CUSUM. Orders are drawn, so that more than
+/// their share can come; half of what a change may have leaves room.
+fn fewest(quantities: usize, block: usize) -> usize {
+    let share = ALPHA / quantities.max(1) as f64 / 2.0;
+    let mut half = 1;
+    let mut choices = 2.0;
+    while 2.0 / choices > share {
+        half += 1;
+        choices *= (4 * half - 2) as f64 / half as f64;
+    }
+    // The last block may have a single run.
+    (block * (2 * half - 1) + 1).max(2 * SEGMENT)
 }
 
 /// Returns the places of significant changes, sorted.
 fn segmented(series: &[f64], quantities: usize, block: usize) -> Vec<usize> {
     let mut random = Random(SEED);
-    let alpha = ALPHA / quantities.max(1) as f64;
-    let orders = ((ORDERS + 1) * quantities.max(1) - 1).min(ORDERS_MAX);
+    let quantities = quantities.max(1);
+    let of_each = (ORDERS_SHARED / quantities).clamp(ORDERS_LEAST, ORDERS);
+    // This many of the orders may reach a change, itself included.
+    let most = of_each / ORDERS_LEAST;
     let mut places = Vec::new();
     let mut open = vec![(0, series.len())];
     while let Some((start, end)) = open.pop() {
@@ -72,15 +114,15 @@ fn segmented(series: &[f64], quantities: usize, block: usize) -> Vec<usize> {
         let Some((at, largest)) = largest(&ranks) else { continue };
         let mut blocks: Vec<&[u32]> = ranks.chunks(block).collect();
         let mut reached = 1;
-        for _ in 0..orders {
+        for _ in 1..of_each * quantities {
             shuffle(&mut blocks, &mut random);
             let (_, other) = self::largest(&blocks.concat()).unwrap_or((0, f64::INFINITY));
             reached += usize::from(other >= largest);
-            if reached as f64 > alpha * (orders + 1) as f64 {
+            if reached > most {
                 break;
             }
         }
-        if reached as f64 <= alpha * (orders + 1) as f64 {
+        if reached <= most {
             let at = start + at;
             places.push(at);
             open.extend([(start, at), (at, end)]);
@@ -173,6 +215,23 @@ mod tests {
             assert_eq!(changes(&series(4, &[(n, 0.0)], 0.01, 0.0), 1, 0.0), [], "{n} runs");
         }
         assert_eq!(changes(&[1.0; 60], 1, 0.0), [], "a constant");
+    }
+
+    #[test]
+    fn series_in_which_no_change_could_be_found_say_how_many_runs_show_one() {
+        let step = |runs: usize| series(5, &[(runs / 2, 0.0), (runs / 2, -0.5)], 0.01, 0.0);
+        let found = |runs: usize, quantities: usize| {
+            let found = find(&step(runs), quantities, 0.05);
+            (found.changes.iter().map(|change| change.at).collect::<Vec<_>>(), found.least)
+        };
+        assert_eq!(found(10, 1), (vec![], Some(12)), "p = 2 / 252, nearly all of 1 %");
+        assert_eq!(found(12, 1), (vec![6], None), "p = 2 / 924");
+        assert_eq!(found(12, 3), (vec![], Some(14)));
+        assert_eq!(found(14, 3), (vec![7], None));
+        assert_eq!(found(16, 2000), (vec![], Some(24)));
+        assert_eq!(found(30, 2000), (vec![15], None));
+        let walk = find(&series(104, &[(30, 0.0)], 0.05, 0.9), 1, 0.0);
+        assert_eq!(walk, Found { changes: Vec::new(), least: Some(11 * BLOCK + 1) }, "blocks");
     }
 
     /// A random walk has no change, and permuting single runs finds many in it.

@@ -37,7 +37,7 @@ impl Scale {
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:ident, $scale:ident, $meaning:literal;)+) => {
         /// The kind of a latency: the interval that it measures.
-        #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+        #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum LatencyKind {
             $($(#[doc = $doc])+ $kind,)+

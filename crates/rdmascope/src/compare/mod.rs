@@ -15,7 +15,7 @@ use clap::Args;
 use measure::store::RunReader;
 use measure::units;
 
-use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage};
+use crate::failure::{NOT_MET, PARTIAL, UNDECIDED, Usage};
 use output::OutputArguments;
 use records::{Records, runs};
 use turns::Turns;
@@ -32,8 +32,8 @@ Examples:
                                        two runs, and what runs differ anyway
   rdmascope compare before after --format junit > compare.xml
 
-Exit status: 3 if the new side is worse, 1 if it differs but one session a side
-cannot say more, 0 otherwise.";
+Exit status: 3 if the new side is worse, 4 if it failed where the base was
+measured, 1 if it differs but one session a side cannot say more, 0 otherwise.";
 
 /// The ratio, as a share, up to which numbers count as the same.
 const MARGIN: &str = "5%";
@@ -52,8 +52,8 @@ pub(crate) struct CompareArguments {
     /// Directory for the runs of --interleave. If it has some of them, the others are measured.
     #[arg(long, value_name = "DIR", requires = "interleave")]
     pub(crate) out: Option<PathBuf>,
-    /// Directory with at least 5 earlier runs of the same on this machine: how much sessions differ
-    /// although nothing was changed.
+    /// Directory with at least 5 earlier sessions of the same on this machine, of as many runs as a
+    /// side: how much sessions differ although nothing was changed.
     #[arg(long, value_name = "DIR")]
     pub(crate) history: Option<String>,
     /// Compare sides that differ in what matters, such as their device or plan.
@@ -84,7 +84,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
     let (sides, names) = match (arguments.interleave, &arguments.out) {
         (Some(pairs), Some(out)) => {
             let turns = Turns::open(out, pairs, [&arguments.base, &arguments.new])?;
-            (turns.measure()?, turns.commands.clone())
+            let measured = turns.measure(&arguments.looked_at.quantity, arguments.by.is_some())?;
+            (measured, turns.commands.clone())
         }
         _ => {
             let names = [&arguments.base, &arguments.new];
@@ -116,7 +117,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
 fn status(verdict: Word) -> ExitCode {
     match verdict {
         Word::Worse => ExitCode::from(NOT_MET),
-        Word::Differs => ExitCode::from(DID_NOT_FINISH),
+        Word::Failed => ExitCode::from(PARTIAL),
+        Word::Differs => ExitCode::from(UNDECIDED),
         Word::Better | Word::Same | Word::Undecided => ExitCode::SUCCESS,
     }
 }

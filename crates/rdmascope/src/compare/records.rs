@@ -8,10 +8,10 @@ use ::report::compare::Session;
 use anyhow::Context;
 use measure::store::{RUN_FILE, RunReader};
 
-use crate::failure::Usage;
+use crate::failure::{Usage, harmless};
 
 /// Reads the runs that a text names: directories with commas between them, each of a run or with
-/// runs in it.
+/// runs in it. A run in a directory that cannot be read is told and left out.
 ///
 /// # Errors
 ///
@@ -23,19 +23,28 @@ pub(super) fn runs(text: &str) -> anyhow::Result<Vec<RunReader>> {
     for name in names {
         let path = Path::new(name);
         let inside = if path.join(RUN_FILE).exists() { Vec::new() } else { inside(path)? };
-        match inside.as_slice() {
-            [] => all.push(RunReader::open(path)?),
-            inside => {
-                for path in inside {
-                    all.push(RunReader::open(path)?);
-                }
+        if inside.is_empty() {
+            all.push(RunReader::open(path)?);
+        }
+        for path in inside {
+            match RunReader::open(&path) {
+                Ok(run) => all.push(run),
+                Err(error) => tell(&path, &format!("is left out: {error}")),
             }
         }
     }
     if all.is_empty() {
         return Err(Usage(format!("{text:?} names no run: name the directory of a run")).into());
     }
+    for run in all.iter().filter(|run| run.run().ended.is_none()) {
+        tell(run.dir(), "has not ended: the points that it has are used");
+    }
     Ok(all)
+}
+
+/// Says something about a run.
+fn tell(path: &Path, what: &str) {
+    eprintln!("rdmascope: {}", harmless(&format!("{} {what}", path.display())));
 }
 
 /// Returns the directories of runs in a directory, sorted by name.

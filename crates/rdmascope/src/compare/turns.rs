@@ -11,18 +11,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ::report::compare::questions;
 use anyhow::{Context, bail};
 use bench::process::interrupt::Interrupt;
 use bench::process::template::split;
 use measure::files;
 use measure::random::Random;
 use measure::store::RunReader;
+use measure::text::counted;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
 use verdict::compare::Design;
 
-use crate::failure::{Interrupted, PARTIAL, Usage};
+use crate::failure::{Interrupted, NOT_MET, PARTIAL, Usage};
 
 /// The file with the commands and the order.
 const FILE: &str = "turns.json";
@@ -30,8 +32,8 @@ const FILE: &str = "turns.json";
 const LOG: &str = "turn.log";
 /// The directories of the sides.
 const SIDES: [&str; 2] = ["base", "new"];
-/// The most pairs.
-const PAIRS_MAX: u32 = 10_000;
+/// The most pairs: the Walsh averages of a point are half of their square.
+const PAIRS_MAX: u32 = 1_000;
 
 /// `turns.json`: what is measured by turns, and in which order.
 #[derive(Debug, Deserialize, Serialize)]
@@ -82,8 +84,13 @@ impl Turns {
         Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first })
     }
 
-    /// Measures the turns that are missing, and reads all.
-    pub(super) fn measure(&self) -> anyhow::Result<[Vec<RunReader>; 2]> {
+    /// Measures the turns that are missing, and reads all. The other arguments are those of the
+    /// comparison that follows.
+    pub(super) fn measure(
+        &self,
+        quantities: &[String],
+        by_experiment: bool,
+    ) -> anyhow::Result<[Vec<RunReader>; 2]> {
         let interrupt = Interrupt::install()?;
         let total = 2 * self.new_first.len();
         let mut all: [Vec<RunReader>; 2] = [Vec::new(), Vec::new()];
@@ -101,26 +108,20 @@ impl Turns {
                 all[side].push(run);
             }
             if pair == 1 {
-                self.tell_least(&all[0][0]);
+                self.tell_least(questions(all[0][0].points(), quantities, by_experiment), by_experiment);
             }
         }
         Ok(all)
     }
 
-    /// Says how many pairs the points need, if there are too few.
-    fn tell_least(&self, first: &RunReader) {
+    /// Says how many pairs the questions need, if there are too few.
+    fn tell_least(&self, questions: usize, by_experiment: bool) {
         let pairs = self.new_first.len();
-        let mut combinations: Vec<_> =
-            first.points().iter().map(|point| (&point.experiment, &point.axes)).collect();
-        combinations.dedup();
-        let points = combinations.len();
-        let least = Design::of_turns(pairs).least(points);
+        let least = Design::of_turns(pairs).least(questions);
         if pairs < least {
-            eprintln!(
-                "rdmascope: {pairs} pairs are few for {}: measure at least {least}, or ask fewer questions \
-                 with --by experiment",
-                measure::text::points(points as u64)
-            );
+            let fewer = if by_experiment { "" } else { ", or ask fewer questions with --by experiment" };
+            let questions = counted(questions as u64, "question");
+            eprintln!("rdmascope: too few pairs for {questions}: measure at least {least}{fewer}");
         }
     }
 
@@ -141,8 +142,9 @@ impl Turns {
             let why = "finished turns are kept, and the same command goes on with the others".to_owned();
             return Err(Interrupted { signal: signal.to_owned(), why }.into());
         }
-        let has_points = status.success() || status.code() == Some(i32::from(PARTIAL));
-        if !has_points {
+        // Of points that fail, and of expectations that are not met, the record is complete.
+        let is_whole = [0, NOT_MET, PARTIAL].map(i32::from).map(Some).contains(&status.code());
+        if !is_whole {
             let said = fs::read_to_string(&log).unwrap_or_default();
             let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it printed no reason");
             bail!("'{name}' {}: {last}", how(status));

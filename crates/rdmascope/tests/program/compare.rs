@@ -164,6 +164,18 @@ fn single_sessions_never_end_with_3_without_a_history() {
 }
 
 #[test]
+fn turns_whose_expectations_are_not_met_are_whole() {
+    let scratch = Scratch::alone();
+    let strict = format!("{LINK} --expect 'p99 <= 1 ns'");
+    let ended =
+        by_turns(&scratch, "1", [&strict, LINK], "turns", &["--quantity", "latency.p50_ns,latency.p99_ns"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let few =
+        "too few pairs for 2 questions: measure at least 8, or ask fewer questions with --by experiment";
+    assert!(ended.stderr.contains(few) && ended.stdout.contains("needs at least 8 pairs"), "{ended:?}");
+}
+
+#[test]
 fn wrong_use_is_refused_in_a_sentence() {
     let scratch = Scratch::on_one_cpu();
     measured(&scratch, "lat send --local -n 100", "one");
@@ -281,6 +293,21 @@ fn a_trend_names_the_date_of_a_change_and_what_else_changed() {
     for run in 15..=24 {
         fs::remove_dir_all(scratch.at(&format!("nightly/{run}"))).unwrap();
     }
-    let steady = scratch.succeed(&["trend", "nightly"]);
-    assert!(steady.contains(" verdict: same: no change in 1 series"), "{steady}");
+    fs::create_dir(scratch.at("nightly/broken")).unwrap();
+    scratch.write("nightly/broken/run.json", "{");
+    let run: Value = serde_json::from_slice(&fs::read(scratch.at("nightly/07/run.json")).unwrap()).unwrap();
+    let mut killed = run.clone();
+    killed.as_object_mut().unwrap().remove("ended");
+    scratch.write("nightly/07/run.json", killed.to_string());
+    let steady = scratch.run(&["trend", "nightly"]);
+    assert!(
+        steady.status == Some(0) && steady.stdout.contains(" verdict: same: no change in 1 series"),
+        "{steady:?}"
+    );
+    assert!(steady.stderr.contains("nightly/broken is left out: "), "{steady:?}");
+    assert!(
+        steady.stderr.contains("nightly/07 has not ended: the points that it has are used"),
+        "{steady:?}"
+    );
+    scratch.refused(&["trend", "nightly/broken"], 1, &["run.json is not the record of a run"]);
 }

@@ -19,6 +19,14 @@ pub struct Session<'a> {
     pub samples: &'a dyn SampleSource,
 }
 
+impl Session<'_> {
+    /// When it started, such that texts are in the order of time: a whole second comes before its
+    /// fractions.
+    pub(super) fn start(&self) -> &str {
+        self.run.started.trim_end_matches('Z')
+    }
+}
+
 impl std::fmt::Debug for Session<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("name", &self.name).finish_non_exhaustive()

@@ -15,6 +15,8 @@ pub enum Word {
     Better,
     /// The new side is worse.
     Worse,
+    /// The new side failed where the base was measured.
+    Failed,
     /// The sides differ, but so can two sessions of the same.
     Differs,
     /// The numbers do not decide.
@@ -29,6 +31,7 @@ impl Word {
             Self::Same => "same",
             Self::Better => "better",
             Self::Worse => "worse",
+            Self::Failed => "failed",
             Self::Differs => "differs",
             Self::Undecided => "undecided",
         }
@@ -44,15 +47,17 @@ pub struct Comparison {
     pub runs: [usize; 2],
     /// How they were measured.
     pub order: Order,
-    /// Sessions of the history.
+    /// Sessions of the history, of as many runs each as a side.
     pub history: usize,
+    /// Runs of the history that were left out, and why, in words.
+    pub left_out: Vec<String>,
     /// The ratio, as a share, up to which sides count as the same.
     pub margin: f64,
     /// A line for each question.
     pub rows: Vec<Row>,
     /// What differs between the sides.
     pub differences: Vec<Difference>,
-    /// Points without a partner, in words.
+    /// Points and numbers that one side does not have, in words.
     pub unmatched: Vec<String>,
     /// The verdict on all questions.
     pub verdict: Word,
@@ -93,7 +98,7 @@ pub struct Row {
     pub detectable: Option<f64>,
     /// The verdict.
     pub verdict: Word,
-    /// Why nothing was decided; empty where something was.
+    /// Why nothing was decided, or why the new side failed; empty elsewhere.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: String,
 }

@@ -9,8 +9,6 @@ use measure::text::{plain, value};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::asked::Session;
-
 /// Something that differs between the sides.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Difference {
@@ -48,40 +46,44 @@ type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
 
 /// Returns what differs between the runs of two sides, what matters first. `contrasts` are the axes
 /// in which all points of the sides differ.
-pub(super) fn between(sides: [&[Session<'_>]; 2], contrasts: &[Difference]) -> Vec<Difference> {
-    let facts = |see: fn(&Run, &mut Facts)| {
-        sides.map(|side| {
-            let mut facts = Facts::new();
-            side.iter().for_each(|session| see(session.run, &mut facts));
-            facts
-        })
-    };
-    let [base, new] = facts(see_system);
-    // An experiment of one side alone has no partner, and its settings matter to no other.
-    let [of_base, of_new] = facts(see_settings);
-    let in_both = |key: &String| {
-        of_base.contains_key(&(false, key.clone())) && of_new.contains_key(&(false, key.clone()))
-    };
-    let settings = differing(&of_base, &of_new).into_iter().filter(|found| in_both(&found.what));
-    let system = differing(&base, &new);
-    let mut all: Vec<Difference> = contrasts.iter().cloned().chain(settings).chain(system).collect();
+pub(super) fn between(sides: [&[&Run]; 2], contrasts: &[Difference]) -> Vec<Difference> {
+    let [base, new] = sides.map(|side| {
+        let mut facts = Facts::new();
+        side.iter().for_each(|run| see_system(run, &mut facts));
+        facts
+    });
+    let system = differing(&base, &new, "not known");
+    let mut all: Vec<Difference> =
+        contrasts.iter().cloned().chain(differing_settings(sides)).chain(system).collect();
     all.sort_by_key(|difference| !difference.matters);
     all
 }
 
-/// Returns what changed from one run to another, without the settings of the plan.
-pub(super) fn changed(before: &Run, after: &Run) -> Vec<Difference> {
-    let [mut one, mut other] = [Facts::new(), Facts::new()];
-    see_system(before, &mut one);
-    see_system(after, &mut other);
-    differing(&one, &other)
+/// The settings that differ of experiments that both sides have. An experiment of one side alone
+/// has no partner, and its settings matter to no other. Sides of one experiment each are compared
+/// whatever its name.
+fn differing_settings(sides: [&[&Run]; 2]) -> Vec<Difference> {
+    let [base, new] = sides.map(experiments);
+    let both: Vec<(String, &Facts, &Facts)> = match (base.len(), new.len()) {
+        (1, 1) => base.values().zip(new.values()).map(|(base, new)| (String::new(), base, new)).collect(),
+        _ => {
+            let partner =
+                |(name, base): (&String, _)| Some((format!(" of {name}"), base, new.get(name.as_str())?));
+            base.iter().filter_map(partner).collect()
+        }
+    };
+    let settings = |(of, base, new): (String, &Facts, &Facts)| {
+        let named = move |found: Difference| Difference { what: found.what + &of, ..found };
+        differing(base, new, "not set").into_iter().map(named)
+    };
+    both.into_iter().flat_map(settings).collect()
 }
 
-/// The facts that differ.
-fn differing(base: &Facts, new: &Facts) -> Vec<Difference> {
+/// The facts that differ. `absent` is printed where one side does not have a fact.
+fn differing(base: &Facts, new: &Facts, absent: &str) -> Vec<Difference> {
     let text = |values: Option<&BTreeSet<String>>| match values {
         Some(values) => values.iter().map(String::as_str).collect::<Vec<_>>().join(" and "),
-        None => "not known".to_owned(),
+        None => absent.to_owned(),
     };
     let keys: BTreeSet<&(bool, String)> = base.keys().chain(new.keys()).collect();
     let differing = keys.into_iter().filter(|key| base.get(*key) != new.get(*key));
@@ -98,22 +100,19 @@ fn add(facts: &mut Facts, matters: bool, what: String, text: &str) {
     facts.entry((!matters, what)).or_default().insert(plain(text));
 }
 
-/// The settings of the plan's experiments.
-fn see_settings(run: &Run, facts: &mut Facts) {
-    let none = Vec::new();
-    let experiments = run.plan["experiments"].as_array().unwrap_or(&none);
-    for experiment in experiments {
-        let of = match experiments.len() {
-            1 => String::new(),
-            _ => format!(" of {}", plain(experiment["name"].as_str().unwrap_or_default())),
-        };
+/// The settings of the experiments of a side's plans, by the experiment's name.
+fn experiments(side: &[&Run]) -> BTreeMap<String, Facts> {
+    let mut all: BTreeMap<String, Facts> = BTreeMap::new();
+    for experiment in side.iter().filter_map(|run| run.plan["experiments"].as_array()).flatten() {
+        let facts = all.entry(plain(experiment["name"].as_str().unwrap_or_default())).or_default();
         for setting in MATTERING_SETTINGS {
             let found = &experiment[setting];
             if *found != Value::Null {
-                add(facts, true, format!("{setting}{of}"), &value(found));
+                add(facts, true, setting.to_owned(), &value(found));
             }
         }
     }
+    all
 }
 
 /// The program, the devices and the hosts.

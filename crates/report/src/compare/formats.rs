@@ -4,7 +4,7 @@ use measure::text::plain;
 
 use super::comparison::Word;
 use super::sheet::{Line, Sheet};
-use crate::escaped::xml;
+use crate::escaped::{self, xml};
 
 /// Characters of a point's name in the first column; longer ones get a line of their own.
 const NAME_MAX: usize = 20;
@@ -69,7 +69,7 @@ fn reasons(lines: &[Line]) -> String {
 /// Tables of Markdown, as pull requests show them.
 #[must_use]
 pub fn markdown(sheet: &Sheet) -> String {
-    let escape = |text: &str| plain(text).replace('|', "\\|");
+    let escape = |text: &str| escaped::markdown(&plain(text));
     let row =
         |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let mut text = format!("**verdict: {}**\n\n", escape(&sheet.sentence));
@@ -91,15 +91,16 @@ pub fn markdown(sheet: &Sheet) -> String {
     text
 }
 
-/// A JUnit report: a test for each line, which fails if the new side is worse and is skipped if
-/// nothing was decided.
+/// A JUnit report: a test for each line, which fails if the new side is worse or failed and is
+/// skipped if nothing was decided.
 #[must_use]
 pub fn junit(sheet: &Sheet) -> String {
     let count = |is_it: fn(Word) -> bool| sheet.lines.iter().filter(|line| is_it(line.verdict)).count();
+    let is_failure = |word| matches!(word, Word::Worse | Word::Failed);
     let is_skipped = |word| matches!(word, Word::Differs | Word::Undecided);
     let name = sheet.name;
     let tests = sheet.lines.len();
-    let failures = count(|word| word == Word::Worse);
+    let failures = count(is_failure);
     let skipped = count(is_skipped);
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
@@ -111,7 +112,10 @@ pub fn junit(sheet: &Sheet) -> String {
         let message = xml(&message(sheet, line));
         text += &format!("    <testcase classname=\"{class}\" name=\"{}\" time=\"0\"", case.trim_end());
         text += &match line.verdict {
-            Word::Worse => format!("><failure type=\"worse\" message=\"{message}\"/></testcase>\n"),
+            word if is_failure(word) => {
+                let kind = word.text();
+                format!("><failure type=\"{kind}\" message=\"{message}\"/></testcase>\n")
+            }
             word if is_skipped(word) => format!("><skipped message=\"{message}\"/></testcase>\n"),
             _ => "/>\n".to_owned(),
         };

@@ -6,13 +6,16 @@
 //! # Invariants
 //!
 //! - A side is `worse` only if the design holds the error rate: turns, runs in a mixed order, or a
-//!   history of sessions. Otherwise it `differs`.
-//! - What was left out is listed: points without a partner, and what differs between the sides.
+//!   history of sessions. Otherwise it `differs`. Any number of runs of a side that was measured
+//!   after the other is one session.
+//! - What was left out is listed: points and numbers without a partner, runs of the history, and
+//!   what differs between the sides. What failed on the new side alone is a row.
 
 mod asked;
 mod comparison;
 mod differences;
 pub mod formats;
+mod history;
 mod matching;
 mod number;
 mod page;
@@ -23,8 +26,10 @@ pub mod trend;
 mod units;
 
 use measure::presentation::Patterns;
+use measure::record::{Axes, Point};
 use measure::text::counted;
 use verdict::compare::{Answer, Design, Verdict, Why, compare as answers};
+use verdict::session::as_large;
 
 pub use asked::{Asked, Order, Session};
 pub use comparison::{Comparison, Row, Word};
@@ -32,72 +37,90 @@ pub use differences::Difference;
 pub use sheet::Sheet;
 
 use crate::Error;
-use matching::{Matched, match_points};
+use crate::list::distinct;
+use history::History;
+use matching::{Matched, Pair, match_points};
 use number::Number;
+use units::Questions;
 
 /// Compares two sides.
 ///
 /// # Errors
 ///
-/// If the sides differ in what matters and `anyway` is not set, if no point of theirs matches, or
-/// if a quantity does not exist or has no better direction.
-pub fn compare<'a>(asked: &Asked<'a>) -> Result<Comparison, Error> {
+/// If the sides differ in what matters and `anyway` is not set, if no point of theirs matches, if
+/// none has a number on both sides, or if a quantity does not exist or has no better direction.
+pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
     let matched = match_points(asked)?;
-    let differences = differences::between(asked.sides, &matched.contrasts);
+    let [base, new] = asked.sides.map(history::runs);
+    let differences = differences::between([&base, &new], &matched.contrasts);
     let mattering: Vec<&Difference> = differences.iter().filter(|difference| difference.matters).collect();
     if !asked.by_turns && !asked.anyway && !mattering.is_empty() {
         let list = mattering.iter().map(ToString::to_string).collect();
         return Err(Error::SidesDiffer { list });
     }
-    // A session of another machine or of other settings says nothing about these.
-    let is_alike = |session: &&Session<'a>| {
-        let of = [asked.sides[0], std::slice::from_ref(*session)];
-        !differences::between(of, &[]).iter().any(|difference| difference.matters)
-    };
-    let history: Vec<Session<'a>> = asked.history.iter().filter(is_alike).copied().collect();
-    let asked = &Asked { history: &history, ..*asked };
     let order = units::order(asked);
-    let questions = units::questions(asked, &matched, order)?;
-    if questions.is_empty() {
-        return Err(Error::NothingToCompare { names: asked.names.map(str::to_owned) });
+    let history = History::of(asked, order);
+    let Questions { all: questions, lacking } = units::questions(asked, &matched, &history.runs, order)?;
+    if questions.is_empty() && matched.failed.is_empty() {
+        return Err(no_numbers(&matched, lacking, asked.patterns));
     }
     let design = match order {
         Order::Turns => Design::of_turns(asked.sides[0].len().min(asked.sides[1].len())),
-        Order::Mixed | Order::Sessions => Design::Unpaired,
+        Order::Mixed => Design::Unpaired,
+        Order::Sessions => Design::Sessions,
     };
     let numbers: Vec<_> = questions.iter().map(|question| question.numbers.clone()).collect();
-    let answers = answers(&numbers, design, asked.margin);
-    let holds = |question: &units::Asking| order != Order::Sessions || units::has_floor(&question.numbers);
-    let rows: Vec<Row> = questions
+    let answered = answers(&numbers, design, asked.margin);
+    let mut rows: Vec<Row> = questions
         .iter()
-        .zip(answers)
-        .map(|(question, answer)| row(question, &answer, holds(question), asked.patterns))
+        .zip(answered)
+        .map(|(question, answer)| row(question, &answer, order, asked.patterns))
         .collect();
+    for (pair, error) in &matched.failed {
+        rows.push(failed(pair, error, asked)?);
+    }
     let verdict = overall(&rows);
     let sentence = sentence(&rows, verdict, &differences, asked);
-    let Matched { unmatched, .. } = matched;
     Ok(Comparison {
         names: asked.names.map(str::to_owned),
         runs: asked.sides.map(<[Session<'_>]>::len),
         order,
-        history: asked.history.len(),
+        history: history.sessions,
+        left_out: history.left_out,
         margin: asked.margin,
         rows,
         differences,
-        unmatched,
+        unmatched: [matched.unmatched, lacking].concat(),
         verdict,
         sentence,
     })
 }
 
-fn row(question: &units::Asking, answer: &Answer, holds: bool, patterns: Patterns) -> Row {
+/// Returns how many questions a comparison asks whose base has these points, if each has a partner.
+#[must_use]
+pub fn questions(points: &[Point], quantities: &[String], by_experiment: bool) -> usize {
+    let key = |point: &Point| {
+        let axes = if by_experiment { Axes::new() } else { point.axes.clone() };
+        (point.experiment.clone(), axes)
+    };
+    distinct(points.iter().map(key)).len() * quantities.len().max(1)
+}
+
+/// The error of sides of which no pair has numbers.
+fn no_numbers(matched: &Matched<'_>, lacking: Vec<String>, patterns: Patterns) -> Error {
+    let known = matched.pairs.first().map(|pair| Number::known(pair.first, patterns)).unwrap_or_default();
+    Error::NoNumbers { list: lacking, known: known.join(", ") }
+}
+
+fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patterns) -> Row {
     let sign = question.sign;
     let ratio = |y: f64| (sign * y).exp();
     let interval = answer.interval.map(|[low, high]| {
         let ends = [ratio(low), ratio(high)];
         [ends[0].min(ends[1]), ends[0].max(ends[1])]
     });
-    let (verdict, reason) = word(answer.verdict, holds);
+    let as_large = as_large(&question.numbers.history, answer.shift.unwrap_or_default());
+    let (verdict, reason) = word(answer.verdict, order, as_large);
     Row {
         experiment: question.experiment.clone(),
         point: question.point.clone(),
@@ -117,40 +140,73 @@ fn row(question: &units::Asking, answer: &Answer, holds: bool, patterns: Pattern
     }
 }
 
-/// Returns a verdict in print, and its reason. `holds` says whether the design holds the error
-/// rate.
-fn word(verdict: Verdict, holds: bool) -> (Word, String) {
+/// The row of a pair in which the new side failed.
+fn failed(pair: &Pair<'_>, error: &str, asked: &Asked<'_>) -> Result<Row, Error> {
+    let paths = Number::paths(asked.quantities, pair.first);
+    let number = Number::named(paths[0], std::iter::once(pair.first), asked.patterns)?;
+    Ok(Row {
+        experiment: pair.experiment.clone(),
+        point: pair.point.clone(),
+        quantity: number.path.to_owned(),
+        help: number.help,
+        medians: None,
+        printed: None,
+        units: [0; 2],
+        units_measured: [0; 2],
+        ratio: None,
+        interval: None,
+        detectable: None,
+        verdict: Word::Failed,
+        reason: error.to_owned(),
+    })
+}
+
+/// Returns a verdict in print, and its reason. `as_large` counts the differences between earlier
+/// sessions that are as large, and all of them.
+fn word(verdict: Verdict, order: Order, as_large: [usize; 2]) -> (Word, String) {
+    let units = match order {
+        Order::Turns => "pairs",
+        Order::Mixed => "runs a side",
+        Order::Sessions => "repetitions a side",
+    };
     let reason = match verdict {
-        Verdict::Worse | Verdict::Better if !holds => {
-            return (Word::Differs, "one session a side".to_owned());
-        }
         Verdict::Same => return (Word::Same, String::new()),
         Verdict::Better => return (Word::Better, String::new()),
         Verdict::Worse => return (Word::Worse, String::new()),
+        Verdict::Differs => {
+            let earlier = match as_large {
+                [_, 0] => String::new(),
+                [large, all] => format!(": {large} of {all} pairs of identical sessions differ as much"),
+            };
+            return (Word::Differs, format!("{ONE_SESSION}{earlier}"));
+        }
         Verdict::Undecided(Why::Placement) => "placement differs".to_owned(),
-        Verdict::Undecided(Why::TooFew { least }) => format!("needs at least {least} repetitions a side"),
-        Verdict::Undecided(Why::Wide { units }) => format!("{units} repetitions a side would decide"),
+        Verdict::Undecided(Why::TooFew { least }) => format!("needs at least {least} {units}"),
+        Verdict::Undecided(Why::Wide { units: needed }) => format!("{needed} {units} would decide"),
         Verdict::Undecided(Why::Noise) => "not with this noise".to_owned(),
     };
     (Word::Undecided, reason)
 }
 
+/// Why sides only differ.
+const ONE_SESSION: &str = "one session a side";
+
 /// The verdict on all: the worst of those that decide.
 fn overall(rows: &[Row]) -> Word {
     let has = |word: Word| rows.iter().any(|row| row.verdict == word);
-    let order = [Word::Worse, Word::Differs, Word::Better, Word::Undecided];
+    let order = [Word::Worse, Word::Failed, Word::Differs, Word::Better, Word::Undecided];
     order.into_iter().find(|word| has(*word)).unwrap_or(Word::Same)
 }
 
 /// The verdict on all in a sentence.
 fn sentence(rows: &[Row], verdict: Word, differences: &[Difference], asked: &Asked<'_>) -> String {
     let count = |word: Word| rows.iter().filter(|row| row.verdict == word).count();
-    let words = [Word::Worse, Word::Better, Word::Differs, Word::Same, Word::Undecided];
+    let words = [Word::Worse, Word::Failed, Word::Better, Word::Differs, Word::Same, Word::Undecided];
     let found = words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = found.map(|(count, word)| format!("{count} {}", word.text())).collect();
     let of = if rows.len() == 1 { String::new() } else { format!(" ({})", counts.join(", ")) };
     let mut text = match verdict {
-        Word::Differs => format!("differs, but one session a side{of}"),
+        Word::Differs => format!("differs, but {ONE_SESSION}{of}"),
         word => format!("{}{of}", word.text()),
     };
     let mattering = differences.iter().filter(|difference| difference.matters).count();

@@ -13,6 +13,10 @@ use crate::repeated::path;
 
 /// The path of a median latency.
 const MEDIAN: &str = "latency.p50_ns";
+/// The start of the paths of numbers that [`middle_mean`] is of the same samples as.
+const LATENCY: &str = "latency.";
+/// Paths that an error lists.
+const KNOWN_MAX: usize = 6;
 
 /// A number by its path, with what is better.
 pub(super) struct Number<'a> {
@@ -20,27 +24,42 @@ pub(super) struct Number<'a> {
     pub(super) help: String,
     /// The sign of the logarithm that makes larger better: -1 of times.
     pub(super) sign: f64,
+    pub(super) is_time: bool,
 }
 
 impl<'a> Number<'a> {
-    /// Finds the number of a path.
+    /// Finds the number of a path. Of a number that a program reports, the points say which is
+    /// better.
     ///
     /// # Errors
     ///
     /// If there is none, or neither larger nor smaller is better.
-    pub(super) fn named(path: &'a str, patterns: Patterns) -> Result<Self, Error> {
+    pub(super) fn named<'p>(
+        path: &'a str,
+        mut points: impl Iterator<Item = &'p Point>,
+        patterns: Patterns,
+    ) -> Result<Self, Error> {
         let Some(found) = patterns.find(path) else {
             let known = patterns.examples(path).join(", ");
             return Err(Error::NoSuchQuantity { path: path.to_owned(), known });
         };
-        let sign = match found.unit().better() {
-            Some(Better::More) => 1.0,
-            Some(Better::Less) => -1.0,
-            None => {
-                return Err(Error::NoBetter { path: path.to_owned(), quantity: found.unit().name() });
-            }
+        let of_points = points.find_map(|point| patterns.find_at(point, path)?.counted(point));
+        let better = found.unit().better().or(of_points.map(|counted| counted.better));
+        if better.is_none() && found.quantity.counted.is_none() {
+            return Err(Error::NoBetter { path: path.to_owned(), quantity: found.unit().name() });
+        }
+        // Without any point that says what is better there is no number either.
+        let sign = if better == Some(Better::Less) { -1.0 } else { 1.0 };
+        Ok(Self { path, help: found.help(), sign, is_time: found.unit() == Dimension::Time })
+    }
+
+    /// The paths of some numbers of a point that can be compared.
+    pub(super) fn known(point: &Point, patterns: Patterns) -> Vec<String> {
+        let is_known = |path: &String| {
+            let of = |number: Number<'_>| number.of(point, patterns).is_some();
+            Number::named(path, std::iter::once(point), patterns).is_ok_and(of)
         };
-        Ok(Self { path, help: found.help(), sign })
+        patterns.paths(point).into_iter().filter(is_known).take(KNOWN_MAX).collect()
     }
 
     /// The paths to compare of a point: those that were asked for, or its main number.
@@ -67,9 +86,14 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// Whether it is a median that can sit on a step of the clock.
+    /// Whether it is the median that [`middle_mean`] takes the place of.
     pub(super) fn is_median(&self) -> bool {
         self.path == MEDIAN
+    }
+
+    /// Whether it is a number of the samples that [`middle_mean`] is of.
+    pub(super) fn is_of_latency(&self) -> bool {
+        self.path.starts_with(LATENCY)
     }
 }
 

@@ -18,11 +18,10 @@ main.comparison { max-width: 72rem; margin: 0 auto; padding: 1rem 1.2rem 3rem; }
 .comparison table { width: 100%; border-collapse: collapse; }
 .comparison th, .comparison td { text-align: right; padding: 0.2rem 0.6rem; border-top: 1px solid var(--line); }
 .comparison :is(th, td):is(:first-child, .said) { text-align: left; }
-.comparison .worse, .comparison .differs { color: var(--warn); font-weight: 600; }
+.comparison :is(.worse, .failed, .differs) { color: var(--warn); font-weight: 600; }
 .comparison .series { width: 100%; height: 9rem; background: var(--sunken); }
 .comparison .series .run { fill: var(--ink); }
 .comparison .series .change { stroke: var(--warn); stroke-width: 1.5; }
-.comparison .series .level { stroke: var(--series-1); stroke-width: 2; }
 ";
 
 impl Sheet {
@@ -103,6 +102,7 @@ impl Sheet {
 fn class(line: &Line) -> &'static str {
     match line.verdict {
         Word::Worse => "worse",
+        Word::Failed => "failed",
         Word::Differs => "differs",
         Word::Same | Word::Better | Word::Undecided => "",
     }

@@ -1,7 +1,7 @@
 //! A comparison or a trend as lines of cells, which every format writes.
 
 use measure::stats::shape::Estimate;
-use measure::text::plain;
+use measure::text::{counted, plain};
 
 use super::asked::Order;
 use super::comparison::{Comparison, Row, Word};
@@ -17,7 +17,7 @@ pub struct Sheet {
     pub(super) head: Vec<String>,
     /// The lines.
     pub(super) lines: Vec<Line>,
-    /// The column that a forest plot follows on a page.
+    /// The ratios that count as the same, which the forest plots of a page shade.
     pub(super) same: [f64; 2],
     /// Lists below the lines, with their headings.
     pub(super) lists: Vec<(&'static str, Vec<String>)>,
@@ -65,8 +65,8 @@ impl Comparison {
         Sheet {
             name: "compare",
             about: vec![
-                format!("base: {} ({})", names[0], runs(self.runs[0])),
-                format!("new:  {} ({})", names[1], runs(self.runs[1])),
+                format!("base: {} ({})", names[0], counted(self.runs[0] as u64, "run")),
+                format!("new:  {} ({})", names[1], counted(self.runs[1] as u64, "run")),
                 format!("order: {}; margin {}", self.order_text(), percent(self.margin)),
             ],
             head: head.into(),
@@ -74,7 +74,8 @@ impl Comparison {
             same: [1.0 / (1.0 + self.margin), 1.0 + self.margin],
             lists: vec![
                 ("differences between the sides", differences),
-                ("without a partner, not compared", self.unmatched.clone()),
+                ("not compared", self.unmatched.clone()),
+                ("left out of the history", self.left_out.clone()),
             ],
             sentence: self.sentence.clone(),
         }
@@ -85,13 +86,11 @@ impl Comparison {
             (Order::Turns, _) => "by turns, in random order".to_owned(),
             (Order::Mixed, _) => "runs in mixed order".to_owned(),
             (Order::Sessions, 0) => "one side after the other, no history".to_owned(),
-            (Order::Sessions, n) => format!("one side after the other, history of {n} sessions"),
+            (Order::Sessions, n) => {
+                format!("one side after the other, history of {}", counted(n as u64, "session"))
+            }
         }
     }
-}
-
-fn runs(count: usize) -> String {
-    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
 fn line(row: &Row) -> Line {

@@ -1,13 +1,13 @@
-use measure::record::{Point, Run};
+use measure::record::{Point, Run, Status};
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A run that started on a day, with values below its keys.
+/// A run that started on a day (months have 28), with values below its keys.
 fn run(day: u32, set: &[(&str, Value)]) -> Run {
     let mut run = json!({
         "schema_version": 1, "program": {"name": "rdmascope", "version": "0.2.0"}, "command": [],
-        "started": format!("2026-01-{day:02}T00:00:00Z"), "title": "t", "points_planned": 1,
+        "started": format!("2026-{:02}-{:02}T00:00:00Z", 1 + day / 28, 1 + day % 28), "title": "t", "points_planned": 1,
         "plan": {"experiments": [{"name": "e", "pattern": "p", "iterations": 100}]},
         "devices": [{"rank": 0, "name": "d0", "provider": "p", "attributes": {"firmware": "1"}}],
         "environments": [{"rank": 0, "hostname": "h", "facts": {
@@ -114,6 +114,204 @@ fn a_history_of_this_machine_gives_sessions_their_floor() {
     let other = [("/devices/0/name", json!("d1"))];
     let elsewhere: Vec<_> = (1..=5).map(|day| side(day, &other, &[2], 1000)).collect();
     assert_eq!(verdict(&elsewhere), (0, Word::Differs));
+    let some: Vec<_> = (1..=5).map(|day| side(day, &other[..usize::from(day < 3)], &[2], 1000)).collect();
+    let found = compare(&asked([&sides[0], &sides[1]], &sessions(&some))).unwrap();
+    assert_eq!(found.left_out, ["side: device: d0 -> d1"; 2]);
+    let reason = "one session a side: 0 of 3 pairs of identical sessions differ as much";
+    assert_eq!((found.history, found.rows[0].verdict, &*found.rows[0].reason), (3, Word::Differs, reason));
+}
+
+/// A run of one point.
+fn single(day: u32, ns: u64) -> (Run, Vec<Point>) {
+    (run(day, &[]), vec![point(0, json!({"size_bytes": 2}), ns)])
+}
+
+#[test]
+fn blocks_of_runs_are_one_session_each() {
+    let block = |days: std::ops::Range<u32>, ns: u64| -> Vec<_> {
+        days.map(|day| single(day, ns + u64::from(day % 10))).collect()
+    };
+    let [base, new] = [block(60..70, 1000), block(70..80, 3000)];
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let of = |sides: [&[Session<'_>]; 2], days: std::ops::Range<u32>| {
+        compare(&asked(sides, &sessions(&block(days, 1000)))).unwrap()
+    };
+    let found = of([&base, &new], 0..0);
+    assert_eq!((found.order, found.verdict), (Order::Sessions, Word::Differs));
+    assert_eq!((found.rows[0].units, &*found.sentence), ([10, 10], "differs, but one session a side"));
+    let four = of([&base, &new], 1..50);
+    assert_eq!((four.history, four.left_out.len(), four.verdict), (4, 9, Word::Differs), "{four:?}");
+    let five = of([&base, &new], 0..50);
+    assert_eq!((five.history, five.left_out.len(), five.verdict), (5, 0, Word::Worse), "{five:?}");
+    let unequal = of([&base, &new[1..]], 0..50);
+    assert_eq!((unequal.history, unequal.verdict), (0, Word::Differs));
+    assert!(unequal.left_out[0].ends_with("these have 10 and 9"), "{:?}", unequal.left_out);
+}
+
+#[test]
+fn only_runs_that_alternate_are_in_mixed_order() {
+    let order = |starts: [[&str; 5]; 2]| {
+        let runs = starts.map(|starts| {
+            starts.map(|second| {
+                let started = json!(format!("2026-01-01T00:00:0{second}Z"));
+                (run(0, &[("/started", started)]), vec![point(0, json!({}), 1000)])
+            })
+        });
+        let [base, new] = runs.each_ref().map(|side| sessions(side));
+        units::order(&asked([&base, &new], &[]))
+    };
+    let first = ["0", "0", "0", "1", "1"];
+    let second = ["1", "1", "2", "2", "2"];
+    assert_eq!(order([first, second]), Order::Sessions, "a start in the same second shows no order");
+    assert_eq!(order([second, first]), Order::Sessions);
+    assert_eq!(order([["1", "2", "3", "4", "5"], ["1.5", "2.5", "3.5", "4.5", "5.5"]]), Order::Mixed);
+    assert_eq!(
+        order([["1", "1.1", "1.2", "1.3", "1.4"], ["1.5", "1.6", "1.7", "1.8", "1.9"]]),
+        Order::Sessions
+    );
+}
+
+#[test]
+fn a_point_that_fails_on_the_new_side_is_not_the_same() {
+    let base = [side(1, &[], &[2, 4, 8, 16], 1000)];
+    let mut new = [side(2, &[], &[2, 4, 8, 16], 1000)];
+    for point in &mut new[0].1 {
+        point.status = match point.axes["size_bytes"].as_u64() {
+            Some(4) => Status::Failed { error: "RNR".to_owned() },
+            Some(8) => Status::NotMeasured { reason: "no memory".to_owned() },
+            Some(16) if point.repetition < 2 => Status::Failed { error: "lost".to_owned() },
+            _ => continue,
+        };
+    }
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let found = compare(&asked([&base, &new], &[])).unwrap();
+    let rows: Vec<_> = found.rows.iter().map(|row| (&*row.point, row.verdict, &*row.reason)).collect();
+    let expected = [
+        ("size_bytes 2", Word::Same, ""),
+        ("size_bytes 16", Word::Same, ""),
+        ("size_bytes 4", Word::Failed, "RNR"),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!((found.verdict, &*found.sentence), (Word::Failed, "failed (1 failed, 2 same)"));
+    let listed = [
+        "not measured in young: e size_bytes 8: no memory",
+        "2 of 8 repetitions failed in young: e size_bytes 16: lost",
+    ];
+    assert_eq!(found.unmatched, listed);
+    let junit = formats::junit(&found.sheet());
+    assert!(junit.contains("<failure type=\"failed\" message=\"failed: RNR; "), "{junit}");
+    let back = compare(&asked([&new, &base], &[])).unwrap();
+    assert_eq!((back.verdict, back.rows.len()), (Word::Same, 2), "what works again is not worse");
+    assert_eq!(back.unmatched[0], "failed in old: e size_bytes 4: RNR");
+}
+
+#[test]
+fn numbers_that_one_side_lacks_are_listed() {
+    let base = [side(1, &[], &[2, 4], 1000)];
+    let mut new = [side(2, &[], &[2, 4], 1000)];
+    new[0].1.iter_mut().filter(|point| point.axes["size_bytes"] == 4).for_each(|point| point.latency = None);
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let quantities = ["latency.p99_ns".to_owned()];
+    let p99 = Asked { quantities: &quantities, ..asked([&base, &new], &[]) };
+    let found = compare(&p99).unwrap();
+    assert_eq!(
+        (found.rows.len(), &*found.unmatched),
+        (1, &["no latency.p99_ns above 0 in young: e size_bytes 4".to_owned()][..])
+    );
+    let none =
+        [(run(2, &[]), new[0].points.iter().filter(|point| point.latency.is_none()).cloned().collect())];
+    let none = sessions(&none);
+    let error = compare(&Asked { sides: [&base, &none], ..p99 }).unwrap_err().to_string();
+    assert!(error.contains("no latency.p99_ns above 0 in young: e size_bytes 4; --quantity"), "{error}");
+    assert!(error.contains("such as latency.") && !error.contains("same experiment"), "{error}");
+}
+
+#[test]
+fn a_metric_of_a_program_says_itself_what_is_better() {
+    let metric = |day: u32, value: f64, better: &str| {
+        let points = (0..8).map(|at| {
+            let mut point = point(at, json!({}), 1000);
+            point.pattern = "application".to_owned();
+            let score = json!({"value": value + f64::from(at) / 10.0, "unit": "", "better": better});
+            point.own.insert("application".to_owned(), json!({"metrics": {"score": score}}));
+            point
+        });
+        [(run(day, &[]), points.collect::<Vec<_>>())]
+    };
+    let quantities = ["application.metrics.score".to_owned()];
+    let history: Vec<_> = (1..=5).flat_map(|day| metric(day, 100.0, "more")).collect();
+    let verdict = |better: &str| {
+        let [base, new] = [metric(10, 100.0, better), metric(11, 200.0, better)];
+        let [base, new, history] = [&base[..], &new, &history].map(sessions);
+        compare(&Asked { quantities: &quantities, ..asked([&base, &new], &history) }).unwrap().verdict
+    };
+    assert_eq!((verdict("more"), verdict("less")), (Word::Better, Word::Worse));
+}
+
+#[test]
+fn reasons_name_the_units_of_the_order() {
+    let base = [side(1, &[], &[2], 1000)];
+    let base = sessions(&base);
+    let reason = |by_turns: bool, runs: usize| {
+        let side = vec![base[0]; runs];
+        let found = compare(&Asked { by_turns, ..asked([&side, &side], &[]) }).unwrap();
+        found.rows[0].reason.clone()
+    };
+    assert_eq!(reason(true, 3), "needs at least 5 pairs");
+    let few = [(run(1, &[]), vec![point(0, json!({}), 1000)])];
+    let few = sessions(&few);
+    let found = compare(&asked([&few, &few], &[])).unwrap();
+    assert_eq!(found.rows[0].reason, "needs at least 5 repetitions a side");
+    assert_eq!(
+        word(Verdict::Undecided(Why::TooFew { least: 8 }), Order::Mixed, [0, 0]).1,
+        "needs at least 8 runs a side"
+    );
+}
+
+#[test]
+fn settings_of_experiments_are_compared_by_name() {
+    let experiment = |name: &str, length: &str| json!({"name": name, "pattern": "p", length: 100});
+    let run_of = |day: u32, experiments: Value| {
+        [(run(day, &[("/plan/experiments", experiments)]), vec![point(0, json!({}), 1000)])]
+    };
+    let lines = |base: Value, new: Value| -> Vec<String> {
+        let [base, new] = [run_of(1, base), run_of(2, new)];
+        let runs = [&base[0].0, &new[0].0].map(|run| [run]);
+        differences::between([&runs[0], &runs[1]], &[]).iter().map(ToString::to_string).collect()
+    };
+    let one = json!([experiment("e", "iterations")]);
+    let timed = json!([experiment("e", "duration_s"), experiment("f", "warmup")]);
+    let of_e = ["duration_s of e: not set -> 100", "iterations of e: 100 -> not set"];
+    assert_eq!(lines(one.clone(), timed.clone()), of_e, "f has no partner");
+    assert_eq!(lines(one.clone(), json!([experiment("g", "duration_s")])).len(), 2, "one of another name");
+    assert_eq!(lines(timed.clone(), timed), [""; 0]);
+}
+
+#[test]
+fn no_time_that_sits_on_steps_of_the_clock_is_known_better_than_a_step() {
+    let at = |day: u32, ns: u64| {
+        let points = (0..12).map(|repetition| {
+            let mut point = point(repetition, json!({}), 1000);
+            point.latency.as_mut().unwrap().min_ns = ns;
+            point
+        });
+        [(run(day, &[]), points.collect::<Vec<_>>())]
+    };
+    let quantities = ["latency.min_ns".to_owned()];
+    for [base, new] in [[95, 100], [100, 95]] {
+        let [base, new] = [at(1, base), at(2, new)];
+        let [base, new] = [sessions(&base), sessions(&new)];
+        let found = compare(&Asked { quantities: &quantities, ..asked([&base, &new], &[]) }).unwrap();
+        assert_eq!(found.verdict, Word::Undecided, "{found:?}");
+    }
+}
+
+#[test]
+fn questions_are_counted_once() {
+    let points = side(1, &[], &[2, 4, 8], 1000).1;
+    let two = ["latency.p50_ns".to_owned(), "latency.p99_ns".to_owned()];
+    assert_eq!([questions(&points, &[], false), questions(&points, &two, false)], [3, 6]);
+    assert_eq!([questions(&points, &[], true), questions(&points, &two, true)], [1, 2]);
 }
 
 #[test]
@@ -136,7 +334,7 @@ fn formats_escape_and_count() {
     let names = ["a | <b>", "\"c\"&"];
     let found = compare(&Asked { names, by_turns: false, ..asked([&base, &new], &[]) }).unwrap();
     let sheet = found.sheet();
-    assert!(formats::markdown(&sheet).contains("- base: a \\| <b> (1 run)\n"));
+    assert!(formats::markdown(&sheet).contains("- base: a \\| \\<b\\> (1 run)\n"));
     let junit = formats::junit(&sheet);
     assert_eq!(junit.matches("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"2\"").count(), 2, "{junit}");
     let table = formats::table(&sheet);
@@ -148,4 +346,66 @@ fn formats_escape_and_count() {
     assert_eq!(page.matches("<svg class=\"forest\"").count(), 2);
     let whole = compare(&Asked { by_experiment: true, ..asked([&base, &new], &[]) }).unwrap();
     assert_eq!((whole.rows.len(), whole.rows[0].point.as_str()), (1, "2 points"));
+}
+
+/// Runs of one point, a day each, with their core-to-core latency.
+fn series(runs: impl Iterator<Item = (u64, f64)>) -> Vec<(Run, Vec<Point>)> {
+    let of = |(day, (ns, placement)): (u32, (u64, f64))| {
+        let (run, mut points) = single(day, ns + u64::from(day * 37 % 11));
+        let calibration = json!({"before_ns": placement, "after_ns": placement});
+        points[0].calibration = Some(serde_json::from_value(calibration).unwrap());
+        (run, points)
+    };
+    (0..).zip(runs).map(of).collect()
+}
+
+fn found(runs: &[(Run, Vec<Point>)]) -> trend::Trend {
+    let runs = sessions(runs);
+    trend::trend(&trend::Asked { runs: &runs, quantities: &[], margin: 0.05, patterns: bench::PATTERNS })
+        .unwrap()
+}
+
+#[test]
+fn a_trend_that_moves_for_good_knows_no_present_level() {
+    let runs = |near: usize, far: usize, again: usize| {
+        let part = |runs: usize, ns: u64, placement: f64| std::iter::repeat_n((ns, placement), runs);
+        found(&series(part(near, 1000, 30.0).chain(part(far, 3000, 198.0)).chain(part(again, 1000, 30.0))))
+    };
+    let moved = runs(60, 40, 0);
+    assert_eq!((moved.verdict, moved.rows[0].verdict), (Word::Undecided, Word::Undecided));
+    assert_eq!(moved.rows[0].reason, "placement differs from 2026-03-05T00:00:00Z (side) on");
+    assert_eq!(moved.sentence, "undecided: no change in 1 series; 1 undecided");
+    assert!(formats::table(&moved.sheet()).contains("undecided: placement differs from"), "{moved:?}");
+    let back = runs(40, 20, 40);
+    assert_eq!((back.verdict, &*back.sentence), (Word::Same, "same: no change in 1 series"));
+    let flips = found(&series((0..60).map(|run| if run % 5 == 3 { (3000, 198.0) } else { (1000, 30.0) })));
+    assert_eq!(flips.verdict, Word::Same, "{:?}", flips.rows[0].reason);
+}
+
+#[test]
+fn a_trend_of_too_few_runs_of_one_placement_says_what_is_missing() {
+    let mut two = series((0..10).map(|run| (if run < 5 { 1000 } else { 3000 }, 30.0)));
+    for (_, points) in &mut two {
+        let mut other = points[0].clone();
+        other.axes.insert("size_bytes".to_owned(), json!(8));
+        points.push(other);
+    }
+    let few = found(&two);
+    assert_eq!((few.verdict, &*few.rows[1].reason), (Word::Undecided, "2 series need at least 12 runs"));
+    let placed = series((0..18).map(|run| (1000, if run % 2 == 0 { 30.0 } else { 198.0 })));
+    let placed = sessions(&placed);
+    let asked = trend::Asked { runs: &placed, quantities: &[], margin: 0.05, patterns: bench::PATTERNS };
+    let error = trend::trend(&asked).unwrap_err().to_string();
+    assert!(error.ends_with("in 10 runs or more of one placement"), "{error}");
+}
+
+#[test]
+fn a_trend_names_changed_settings_of_the_plan() {
+    let mut runs = series((0..30).map(|run| (if run < 15 { 1000 } else { 1300 }, 30.0)));
+    for (run, _) in &mut runs[15..] {
+        run.plan["experiments"][0]["iterations"] = json!(7);
+    }
+    let changes = &found(&runs).rows[0].changes;
+    let lines: Vec<String> = changes[0].differences.iter().map(ToString::to_string).collect();
+    assert_eq!((changes.len(), changes[0].run, &*lines), (1, 15, &["iterations: 100 -> 7".to_owned()][..]));
 }

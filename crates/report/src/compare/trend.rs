@@ -7,16 +7,17 @@ use measure::stats::spread;
 use measure::text::{axes_text, counted, plain};
 use serde::Serialize;
 use verdict::regime;
-use verdict::trend::{SEGMENT, changes};
+use verdict::trend::{SEGMENT, find};
 
 use super::asked::Session;
 use super::comparison::Word;
-use super::differences::{Difference, changed};
+use super::differences::{Difference, between};
+use super::history::by_start;
 use super::number::Number;
 use super::sheet::{Line, Sheet, percent, ratio};
 use crate::Error;
-use crate::list::distinct;
-use crate::repeated::varies;
+use crate::list::grouped;
+use crate::varying::Varying;
 
 /// What is looked for, and in which runs.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,7 @@ pub struct Trend {
     pub margin: f64,
     /// A line for each point and number.
     pub rows: Vec<Row>,
-    /// Points of too few runs, in words.
+    /// Points of too few runs of one placement, in words.
     pub left_out: Vec<String>,
     /// The verdict on the present level of all points.
     pub verdict: Word,
@@ -63,8 +64,11 @@ pub struct Row {
     pub series: Vec<Value>,
     /// The changes, in their order.
     pub changes: Vec<Change>,
-    /// Whether the last change made the number worse or better.
+    /// Whether the last change made the number worse or better, and whether that is known.
     pub verdict: Word,
+    /// Why nothing was decided; empty where something was.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub reason: String,
 }
 
 /// The number of one run.
@@ -100,93 +104,86 @@ pub struct Change {
 /// If no point was measured in enough runs, or if a quantity does not exist or has no better
 /// direction.
 pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
-    let mut runs: Vec<&Session<'_>> = asked.runs.iter().collect();
-    runs.sort_by_key(|session| &session.run.started);
-    let mut series = Vec::new();
-    for (experiment, axes) in combinations(&runs) {
-        let points = |session: &Session<'_>| -> Vec<Point> {
-            let is_it = |point: &&Point| {
-                point.status == Status::Measured && point.experiment == experiment && point.axes == axes
-            };
-            session.points.iter().filter(is_it).cloned().collect()
-        };
-        let of_runs: Vec<Vec<Point>> = runs.iter().map(|session| points(session)).collect();
-        let Some(first) = of_runs.iter().flatten().next() else { continue };
+    let runs = by_start(asked.runs);
+    let measured = runs.iter().enumerate().flat_map(|(run, session)| {
+        let points = session.points.iter().filter(|point| point.status == Status::Measured);
+        points.map(move |point| ((&point.experiment, &point.axes), (run, point)))
+    });
+    let mut varying = Varying::default();
+    let mut all = Vec::new();
+    for ((experiment, axes), points) in grouped(measured) {
+        let first = points[0].1;
+        varying.see(first);
         for path in Number::paths(asked.quantities, first) {
-            let number = Number::named(path, asked.patterns)?;
-            let row = Series::of(&number, &of_runs, asked.patterns);
-            series.push((experiment.clone(), axes.clone(), number.help, path.to_owned(), number.sign, row));
+            let number = Number::named(path, points.iter().map(|(_, point)| *point), asked.patterns)?;
+            all.push(Series::of(experiment, axes, number, &points, asked.patterns));
         }
     }
-    let is_long = |series: &Series| series.compared().len() >= 2 * SEGMENT;
-    let quantities = series.iter().filter(|(.., series)| is_long(series)).count();
+    let is_long = |series: &Series<'_>| series.compared().len() >= 2 * SEGMENT;
+    let quantities = all.iter().filter(|series| is_long(series)).count();
     if quantities == 0 {
         return Err(Error::TooFewRuns { least: 2 * SEGMENT });
     }
-    let axes_of = |experiment: &str| -> Vec<&Axes> {
-        series.iter().filter(|one| one.0 == experiment).map(|one| &one.1).collect()
-    };
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
-    for (experiment, axes, help, path, sign, values) in &series {
-        let all = axes_of(experiment);
-        let point = axes_text(axes, |axis| varies(&all, axis));
-        if !is_long(values) {
-            let count = values.compared().len();
-            left_out.push(format!("{} {point}: {count} runs", plain(experiment)));
-            continue;
+    for series in all {
+        let is_shown = |axis: &str| axis == "size_bytes" || varying.has(series.experiment, axis);
+        let point = axes_text(series.axes, is_shown);
+        if is_long(&series) {
+            rows.push(series.row(point, quantities, asked.margin, &runs));
+        } else {
+            let counts = format!("{} of {} runs", series.compared().len(), series.values.len());
+            left_out.push(format!("{} {point}: {counts}", plain(series.experiment)));
         }
-        let changes = values.changes(*sign, quantities, asked.margin, &runs);
-        let verdict = changes.last().map_or(Word::Same, |change| change.verdict);
-        rows.push(Row {
-            experiment: experiment.clone(),
-            point,
-            quantity: path.clone(),
-            help: help.clone(),
-            series: values.0.clone(),
-            changes,
-            verdict,
-        });
     }
     let names = runs.iter().map(|session| session.name.to_owned()).collect();
     let (verdict, sentence) = said(&rows);
     Ok(Trend { runs: names, margin: asked.margin, rows, left_out, verdict, sentence })
 }
 
-/// Every combination of experiment and axes, in the order of the runs.
-fn combinations(runs: &[&Session<'_>]) -> Vec<(String, Axes)> {
-    let points = runs.iter().flat_map(|session| session.points);
-    distinct(points.map(|point| (point.experiment.clone(), point.axes.clone())))
+/// The numbers of the runs that have one, of one point.
+struct Series<'a> {
+    experiment: &'a str,
+    axes: &'a Axes,
+    number: Number<'a>,
+    values: Vec<Value>,
+    /// The core-to-core latency of each.
+    placements: Vec<Option<f64>>,
 }
 
-/// The numbers of the runs that have one.
-struct Series(Vec<Value>);
-
-impl Series {
-    fn of(number: &Number<'_>, runs: &[Vec<Point>], patterns: Patterns) -> Self {
+impl<'a> Series<'a> {
+    fn of(
+        experiment: &'a str,
+        axes: &'a Axes,
+        number: Number<'a>,
+        points: &[(usize, &Point)],
+        patterns: Patterns,
+    ) -> Self {
         let mut placements = Vec::new();
         let mut values = Vec::new();
-        for (run, points) in runs.iter().enumerate() {
-            let numbers: Vec<f64> = points.iter().filter_map(|point| number.of(point, patterns)).collect();
+        for points in points.chunk_by(|a, b| a.0 == b.0) {
+            let numbers: Vec<f64> =
+                points.iter().filter_map(|(_, point)| number.of(point, patterns)).collect();
             let Some(spread) = spread(&numbers) else { continue };
-            let calibrations = points.iter().filter_map(|point| point.calibration.as_ref());
+            let calibrations = points.iter().filter_map(|(_, point)| point.calibration.as_ref());
             placements.push(calibrations.map(|found| found.before_ns.max(found.after_ns)).reduce(f64::max));
-            values.push(Value { run, number: spread.median, is_compared: true });
+            values.push(Value { run: points[0].0, number: spread.median, is_compared: true });
         }
         for (value, kept) in values.iter_mut().zip(regime::most_frequent(&placements)) {
             value.is_compared = kept;
         }
-        Self(values)
+        Self { experiment, axes, number, values, placements }
     }
 
     fn compared(&self) -> Vec<&Value> {
-        self.0.iter().filter(|value| value.is_compared).collect()
+        self.values.iter().filter(|value| value.is_compared).collect()
     }
 
-    fn changes(&self, sign: f64, quantities: usize, margin: f64, runs: &[&Session<'_>]) -> Vec<Change> {
+    fn row(self, point: String, quantities: usize, margin: f64, runs: &[&Session<'_>]) -> Row {
         let compared = self.compared();
         let y: Vec<f64> = compared.iter().map(|value| value.number.ln()).collect();
-        let change = |change: verdict::trend::Change| {
+        let found = find(&y, quantities, margin);
+        let change = |change: &verdict::trend::Change| {
             let before = runs[compared[change.at - 1].run].run;
             let run = compared[change.at].run;
             let after = runs[run].run;
@@ -194,24 +191,67 @@ impl Series {
                 run,
                 started: after.started.clone(),
                 ratio: change.shift.exp(),
-                verdict: if sign * change.shift < 0.0 { Word::Worse } else { Word::Better },
-                differences: changed(before, after),
+                verdict: if self.number.sign * change.shift < 0.0 { Word::Worse } else { Word::Better },
+                differences: between([&[before], &[after]], &[]),
             }
         };
-        changes(&y, quantities, margin).into_iter().map(change).collect()
+        let changes: Vec<Change> = found.changes.iter().map(change).collect();
+        let last = changes.last().map_or(Word::Same, |change| change.verdict);
+        let undecided = |reason: String| (Word::Undecided, reason);
+        let (verdict, reason) = match (last, self.moved(quantities), found.least) {
+            (Word::Worse, ..) | (_, None, None) => (last, String::new()),
+            (_, Some(run), _) => {
+                let name = plain(runs[run].name);
+                undecided(format!("placement differs from {} ({name}) on", runs[run].run.started))
+            }
+            (_, _, Some(least)) => undecided(format!("{quantities} series need at least {least} runs")),
+        };
+        Row {
+            experiment: self.experiment.to_owned(),
+            point,
+            quantity: self.number.path.to_owned(),
+            help: self.number.help,
+            series: self.values,
+            changes,
+            verdict,
+            reason,
+        }
+    }
+
+    /// The run since which most runs are of another placement than those that are compared, if the
+    /// placement changed for good. Nothing is known then of the present level.
+    fn moved(&self, quantities: usize) -> Option<usize> {
+        let known = self.values.iter().zip(&self.placements);
+        let known: Vec<(&Value, f64)> =
+            known.filter_map(|(value, placement)| Some((value, (*placement)?))).collect();
+        let y: Vec<f64> = known.iter().map(|(_, placement)| placement.ln()).collect();
+        let last = find(&y, quantities, regime::FAR - 1.0).changes.last()?.at;
+        let since = &known[last..];
+        let compared = since.iter().filter(|(value, _)| value.is_compared).count();
+        (2 * compared < since.len()).then_some(since[0].0.run)
     }
 }
 
+/// The verdict on all series, and the same in a sentence.
 fn said(rows: &[Row]) -> (Word, String) {
-    let changed: Vec<&Row> = rows.iter().filter(|row| !row.changes.is_empty()).collect();
-    let worse = changed.iter().filter(|row| row.verdict == Word::Worse).count();
-    let changes: usize = changed.iter().map(|row| row.changes.len()).sum();
-    let of = format!("{} in {} series", counted(changes as u64, "change"), rows.len());
-    match (worse, changes) {
-        (0, 0) => (Word::Same, format!("same: no change in {} series", rows.len())),
-        (0, _) => (Word::Better, format!("better: {of}, the last of each for the better")),
-        (worse, _) => (Word::Worse, format!("worse: {of}; the last change of {worse} is for the worse")),
-    }
+    let count = |word: Word| rows.iter().filter(|row| row.verdict == word).count();
+    let words = [Word::Worse, Word::Better, Word::Undecided];
+    let verdict = words.into_iter().find(|word| count(*word) > 0).unwrap_or(Word::Same);
+    let changes = match rows.iter().map(|row| row.changes.len() as u64).sum() {
+        0 => "no change".to_owned(),
+        changes => counted(changes, "change"),
+    };
+    let of = format!("{}: {changes} in {} series", verdict.text(), rows.len());
+    let last = match verdict {
+        Word::Worse => format!("; the last change of {} is for the worse", count(Word::Worse)),
+        Word::Better => ", the last of each for the better".to_owned(),
+        _ => String::new(),
+    };
+    let undecided = match count(Word::Undecided) {
+        0 => String::new(),
+        count => format!("; {count} undecided"),
+    };
+    (verdict, of + &last + &undecided)
 }
 
 impl Trend {
@@ -246,7 +286,7 @@ impl Trend {
             same: [1.0 / (1.0 + self.margin), 1.0 + self.margin],
             lists: vec![
                 ("what else changed", differences),
-                ("measured in fewer than 10 runs, left out", self.left_out.clone()),
+                ("fewer than 10 runs of one placement, left out", self.left_out.clone()),
             ],
             sentence: self.sentence.clone(),
         }
@@ -259,25 +299,26 @@ impl Trend {
     fn lines(&self, row: &Row) -> Vec<Line> {
         let compared = row.series.iter().filter(|value| value.is_compared).count();
         let count = format!("{compared} of {}", self.runs.len());
-        let line = |changed: String, of: String, verdict: Word, drawing: Option<Markup>| Line {
-            group: format!("{}: {}", plain(&row.experiment), row.help),
-            experiment: plain(&row.experiment),
-            cells: vec![plain(&row.point), count.clone(), changed, of],
-            verdict,
-            reason: String::new(),
-            ratio: None,
-            drawing,
+        let mut all: Vec<Line> = Vec::new();
+        let mut add = |cells: [String; 2], verdict: Word, reason: &str| {
+            let drawing = all.is_empty().then(|| drawing(row));
+            all.push(Line {
+                group: format!("{}: {}", plain(&row.experiment), row.help),
+                experiment: plain(&row.experiment),
+                cells: [plain(&row.point), count.clone()].into_iter().chain(cells).collect(),
+                verdict,
+                reason: reason.to_owned(),
+                ratio: None,
+                drawing,
+            });
         };
-        if row.changes.is_empty() {
-            return vec![line("-".to_owned(), "-".to_owned(), Word::Same, Some(drawing(row)))];
+        for change in &row.changes {
+            add([change.started.clone(), ratio(change.ratio)], change.verdict, "");
         }
-        let changes = row.changes.iter().enumerate();
-        changes
-            .map(|(at, change)| {
-                let drawing = (at == 0).then(|| drawing(row));
-                line(change.started.clone(), ratio(change.ratio), change.verdict, drawing)
-            })
-            .collect()
+        if row.changes.is_empty() || row.verdict == Word::Undecided {
+            add(["-".to_owned(), "-".to_owned()], row.verdict, &row.reason);
+        }
+        all
     }
 }
 

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use measure::presentation::Patterns;
 use measure::record::Point;
 use measure::stats::spread;
 use verdict::compare::{Cell, Question};
-use verdict::session::{LEAST, is_mixed};
+use verdict::session::is_mixed;
 
 use super::asked::{Asked, Order, Session};
 use super::matching::{Matched, Pair};
@@ -20,6 +21,8 @@ use crate::list::grouped;
 
 /// The fewest runs of a side that are compared as units: fewer cannot decide anything.
 const RUNS_LEAST: usize = 5;
+/// The step of times in a record, in ns.
+const RECORDED_NS: f64 = 1.0;
 
 /// A question with what is printed of it.
 pub(super) struct Asking {
@@ -38,116 +41,160 @@ pub(super) fn order(asked: &Asked<'_>) -> Order {
     if asked.by_turns {
         return Order::Turns;
     }
-    // A start has no fraction of a second: runs of one second count as alternating.
-    let starts = |side: usize| {
-        let starts = by_time(asked.sides[side]).into_iter().enumerate();
-        starts.map(move |(at, session)| (session.run.started.as_str(), at, side == 1))
-    };
-    let mut starts: Vec<(&str, usize, bool)> = starts(0).chain(starts(1)).collect();
-    starts.sort_unstable();
     let has_enough = asked.sides.iter().all(|side| side.len() >= RUNS_LEAST);
-    match has_enough && is_mixed(&starts.iter().map(|(.., is_new)| *is_new).collect::<Vec<_>>()) {
-        true => Order::Mixed,
-        false => Order::Sessions,
+    if has_enough && is_mixed(&stretches(asked.sides)) { Order::Mixed } else { Order::Sessions }
+}
+
+/// Whether each run is of the new side, in the order of time. The order of runs that started at
+/// once (records of other versions have whole seconds) is the one that alternates least.
+fn stretches(sides: [&[Session<'_>]; 2]) -> Vec<bool> {
+    let starts = |side: usize| sides[side].iter().map(move |session| (session.start(), side == 1));
+    let mut starts: Vec<(&str, bool)> = starts(0).chain(starts(1)).collect();
+    starts.sort_unstable();
+    let mut all: Vec<bool> = Vec::new();
+    for at_once in starts.chunk_by(|a, b| a.0 == b.0) {
+        let last = all.last().copied().unwrap_or_default();
+        let of = |is_new: bool| at_once.iter().map(|(_, is_new)| *is_new).filter(move |of| *of == is_new);
+        all.extend(of(last).chain(of(!last)));
     }
+    all
 }
 
-/// Whether a question has a history from which its floor follows.
-pub(super) fn has_floor(question: &Question) -> bool {
-    question.history.len() > LEAST
+/// The questions of a comparison.
+#[derive(Default)]
+pub(super) struct Questions {
+    pub(super) all: Vec<Asking>,
+    /// Numbers that one side does not have, in words.
+    pub(super) lacking: Vec<String>,
 }
 
-/// Returns the questions of all combinations that both sides have.
-pub(super) fn questions(asked: &Asked<'_>, matched: &Matched, order: Order) -> Result<Vec<Asking>, Error> {
-    let mut all = Vec::new();
-    for pair in &matched.pairs {
-        let first = asked.sides[0].iter().find_map(|session| matched.points(session, pair).first().copied());
-        let Some(first) = first else { continue };
-        for path in Number::paths(asked.quantities, first) {
-            let number = Number::named(path, asked.patterns)?;
-            all.extend(question(asked, matched, pair, &number, order));
+/// Returns the questions of all combinations that both sides have. `history` are its runs, in the
+/// order of their start.
+pub(super) fn questions<'a>(
+    asked: &Asked<'a>,
+    matched: &Matched<'a>,
+    history: &[Session<'a>],
+    order: Order,
+) -> Result<Questions, Error> {
+    let of = |sessions: &[Session<'a>]| -> Vec<Points<'a>> {
+        sessions.iter().map(|session| (*session, matched.points(session))).collect()
+    };
+    let tables = Tables { sides: asked.sides.map(of), history: of(history), order, patterns: asked.patterns };
+    let mut questions = Questions::default();
+    for (at, pair) in matched.pairs.iter().enumerate() {
+        for path in Number::paths(asked.quantities, pair.first) {
+            let points = tables.sides.iter().flatten().flat_map(|(_, pairs)| &pairs[at]).copied();
+            let number = Number::named(path, points, asked.patterns)?;
+            match tables.question(at, pair, &number) {
+                Ok(asking) => questions.all.push(asking),
+                Err(side) => {
+                    let side = asked.names[side];
+                    questions.lacking.push(format!("no {path} above 0 in {side}: {}", pair.name()));
+                }
+            }
         }
     }
-    Ok(if asked.by_experiment { by_experiment(all) } else { all })
+    if asked.by_experiment {
+        questions.all = by_experiment(questions.all);
+    }
+    Ok(questions)
 }
 
-fn question<'a>(
-    asked: &Asked<'a>,
-    matched: &Matched,
-    pair: &Pair,
-    number: &Number<'_>,
+/// A session with its points of each pair.
+type Points<'a> = (Session<'a>, Vec<Vec<&'a Point>>);
+/// A session with the numbers of its points of one pair.
+type Numbers<'a> = (Session<'a>, Vec<(&'a Point, f64)>);
+
+/// The points of all sessions.
+struct Tables<'a> {
+    sides: [Vec<Points<'a>>; 2],
+    history: Vec<Points<'a>>,
     order: Order,
-) -> Option<Asking> {
-    let of = |session: &'a Session<'a>| -> Vec<(&'a Point, f64)> {
-        let points = matched.points(session, pair);
-        points.into_iter().filter_map(|point| Some((point, number.of(point, asked.patterns)?))).collect()
-    };
-    let sides = asked.sides.map(|side| side.iter().map(|one| (one, of(one))).collect::<Vec<_>>());
-    let history: Vec<_> = by_time(asked.history).into_iter().map(|one| (one, of(one))).collect();
-    let (sides, history, step) = steps(sides, history, number.is_median());
-    let numbers = sides
-        .each_ref()
-        .map(|side| -> Vec<f64> { side.iter().flat_map(|one| &one.1).map(|of| of.1).collect() });
-    let medians = match numbers.each_ref().map(|side| spread(side).map(|spread| spread.median)) {
-        [Some(base), Some(new)] => Some([base, new]),
-        _ => return None,
-    };
-    let y = |number: f64, sign: f64| sign * number.ln();
-    let cells = sides.each_ref().map(|side| units(side, order, |of| y(of, number.sign)));
-    let median = |(_, points): &Numbers<'_>| Some(y(middle(points)?, number.sign));
-    let mut past: Vec<f64> = history.iter().filter_map(median).collect();
-    past.extend(sides[0].iter().filter_map(median));
-    Some(Asking {
-        experiment: pair.experiment.clone(),
-        point: pair.point.clone(),
-        quantity: number.path.to_owned(),
-        help: number.help.clone(),
-        sign: number.sign,
-        medians,
-        numbers: Question {
-            sides: cells,
-            step: step.map_or(0.0, |step| (step / medians.map_or(step, |[base, _]| base)).ln_1p()),
-            history: if order == Order::Sessions { past } else { Vec::new() },
-        },
-    })
+    patterns: Patterns,
 }
 
-/// A session with the numbers of its points of one combination.
-type Numbers<'a> = (&'a Session<'a>, Vec<(&'a Point, f64)>);
-/// The sessions of both sides.
-type Sides<'a> = [Vec<Numbers<'a>>; 2];
+impl<'a> Tables<'a> {
+    /// The question of a pair; the index of the side that has no number otherwise.
+    fn question(&self, at: usize, pair: &Pair<'a>, number: &Number<'_>) -> Result<Asking, usize> {
+        let of = |(session, pairs): &Points<'a>| -> Numbers<'a> {
+            let numbers =
+                pairs[at].iter().filter_map(|point| Some((*point, number.of(point, self.patterns)?)));
+            (*session, numbers.collect())
+        };
+        let mut sides = self.sides.each_ref().map(|side| side.iter().map(of).collect::<Vec<_>>());
+        let mut history: Vec<Numbers<'a>> = self.history.iter().map(of).collect();
+        let step = if number.is_time { step(&sides, number) } else { None };
+        if step.is_some() && number.is_median() {
+            replace(&mut sides, &mut history);
+        }
+        let medians = sides.each_ref().map(|side| middle(side.iter().flat_map(|(_, points)| points)));
+        let [base, new] = match medians {
+            [Some(base), Some(new)] => [base, new],
+            [None, _] => return Err(0),
+            [_, None] => return Err(1),
+        };
+        let y = |of: f64| number.sign * of.ln();
+        let cells = sides.each_ref().map(|side| units(side, self.order, y));
+        // A difference of one step is not larger than a step, however it is rounded.
+        let step = step.map_or(0.0, |step| (step / base.min(new)).ln_1p() * (1.0 + 1e-9));
+        Ok(Asking {
+            experiment: pair.experiment.clone(),
+            point: pair.point.clone(),
+            quantity: number.path.to_owned(),
+            help: number.help.clone(),
+            sign: number.sign,
+            medians: Some([base, new]),
+            numbers: Question { sides: cells, step, history: past(&history, &sides[0], y) },
+        })
+    }
+}
 
-/// Replaces medians that sit on steps of the clock by the mean of the middle half of the samples,
-/// where the records have the samples of all; and returns the largest step.
-fn steps<'a>(
-    sides: Sides<'a>,
-    history: Vec<Numbers<'a>>,
-    is_median: bool,
-) -> (Sides<'a>, Vec<Numbers<'a>>, Option<f64>) {
+/// The median of each earlier session, and that of the base's; empty without earlier ones.
+fn past(history: &[Numbers<'_>], base: &[Numbers<'_>], y: impl Fn(f64) -> f64) -> Vec<f64> {
+    if history.is_empty() {
+        return Vec::new();
+    }
+    let sessions = history.chunks(base.len().max(1)).chain([base]);
+    let median = |session: &[Numbers<'_>]| middle(session.iter().flat_map(|(_, points)| points));
+    sessions.filter_map(median).map(y).collect()
+}
+
+/// The step of the clock, in ns, if times sit on steps: if fewer than half of them differ.
+fn step(sides: &[Vec<Numbers<'_>>; 2], number: &Number<'_>) -> Option<f64> {
     let all =
         || sides.iter().flatten().flat_map(|(session, points)| points.iter().map(move |one| (session, one)));
-    let mut values: Vec<u64> = all().map(|(_, (_, number))| number.to_bits()).collect();
+    let mut values: Vec<f64> = all().map(|(_, (_, number))| *number).collect();
     let count = values.len();
-    values.sort_unstable();
+    values.sort_unstable_by(f64::total_cmp);
     values.dedup();
-    if !is_median || 2 * values.len() >= count {
-        return (sides, history, None);
+    if 2 * values.len() >= count {
+        return None;
     }
-    let step =
-        all().filter_map(|(session, (point, _))| middle_mean(session, point)?.step_ns).reduce(f64::max);
-    // Without any distribution, the medians themselves show the step.
-    let numbers = values.iter().map(|bits| f64::from_bits(*bits)).collect::<Vec<_>>();
-    let step = step.or_else(|| numbers.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min));
-    let replaced = |numbers: &[Numbers<'a>]| -> Option<Vec<Numbers<'a>>> {
-        let of = |(session, points): &Numbers<'a>| {
-            let means = points.iter().map(|(point, _)| Some((*point, middle_mean(session, point)?.mean_ns)));
-            Some((*session, means.collect::<Option<Vec<_>>>()?))
+    let samples =
+        || all().filter_map(|(session, (point, _))| middle_mean(session, point)?.step_ns).reduce(f64::max);
+    let of_samples = if number.is_of_latency() { samples() } else { None };
+    // The times themselves show a step, too: at the tail of a histogram, a larger one.
+    let of_times = values.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min);
+    let step = match number.is_median() {
+        true => of_samples.or(of_times),
+        false => of_samples.into_iter().chain(of_times).reduce(f64::max),
+    };
+    Some(step.unwrap_or(RECORDED_NS))
+}
+
+/// Replaces medians by the mean of the middle half of the samples, if the records have the samples
+/// of all.
+fn replace<'a>(sides: &mut [Vec<Numbers<'a>>; 2], history: &mut Vec<Numbers<'a>>) {
+    let replaced = |numbers: &Vec<Numbers<'_>>| -> Option<Vec<Vec<f64>>> {
+        let of = |(session, points): &Numbers<'_>| {
+            points.iter().map(|(point, _)| Some(middle_mean(session, point)?.mean_ns)).collect()
         };
         numbers.iter().map(of).collect()
     };
-    match (replaced(&sides[0]), replaced(&sides[1]), replaced(&history)) {
-        (Some(base), Some(new), Some(history)) => ([base, new], history, step),
-        _ => (sides, history, step),
+    let all: Option<Vec<_>> = sides.iter().chain([&*history]).map(replaced).collect();
+    let numbers = sides.iter_mut().chain([history]).flatten().flat_map(|(_, points)| points);
+    for ((_, number), mean) in numbers.zip(all.into_iter().flatten().flatten().flatten()) {
+        *number = mean;
     }
 }
 
@@ -165,7 +212,7 @@ fn units(side: &[Numbers<'_>], order: Order, y: impl Fn(f64) -> f64) -> BTreeMap
         Order::Turns | Order::Mixed => {
             let cell = |(_, points): &Numbers<'_>| {
                 let placement_ns = points.iter().filter_map(|(point, _)| placement(point)).reduce(f64::max);
-                Some(Cell { y: y(middle(points)?), placement_ns })
+                Some(Cell { y: y(middle(points.iter())?), placement_ns })
             };
             let cells = (0..).zip(side).map(|(unit, one)| Some((unit, cell(one)?)));
             cells.flatten().collect()
@@ -173,17 +220,10 @@ fn units(side: &[Numbers<'_>], order: Order, y: impl Fn(f64) -> f64) -> BTreeMap
     }
 }
 
-/// The median over the repetitions of a run.
-fn middle(points: &[(&Point, f64)]) -> Option<f64> {
-    let numbers: Vec<f64> = points.iter().map(|(_, number)| *number).collect();
+/// The median of some numbers.
+fn middle<'p, 'a: 'p>(points: impl Iterator<Item = &'p (&'a Point, f64)>) -> Option<f64> {
+    let numbers: Vec<f64> = points.map(|(_, number)| *number).collect();
     spread(&numbers).map(|spread| spread.median)
-}
-
-/// Sessions in the order of their start.
-fn by_time<'a>(sessions: &'a [Session<'a>]) -> Vec<&'a Session<'a>> {
-    let mut sorted: Vec<&Session<'_>> = sessions.iter().collect();
-    sorted.sort_by_key(|session| &session.run.started);
-    sorted
 }
 
 /// Makes one question of the points of each experiment and quantity: the median over the points of

@@ -43,8 +43,8 @@ fn suite(id: usize, run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write)
     let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
     let host = run.run.environments.first().map(|environment| environment.hostname.as_str());
     let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
-    // The schema has local time without a zone.
-    let started = run.run.started.trim_end_matches('Z');
+    // The schema has local time without a zone, in whole seconds.
+    let started = run.run.started.split(['.', 'Z']).next().unwrap_or_default();
     let title = if run.run.title.is_empty() { &run.name } else { &run.run.title };
     write!(out, "  <testsuite id=\"{id}\" package=\"{}\" name=\"{}\"", xml(&plan(run)), xml(title))?;
     write!(out, " tests=\"{}\"", tests.len())?;

@@ -17,7 +17,7 @@ use crate::{Points, unit, value};
 const RESULTS_MAX: usize = 6;
 
 /// What a result is the best of.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Best {
     Latency,
     Throughput,
