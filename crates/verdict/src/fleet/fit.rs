@@ -5,8 +5,11 @@ use super::cells::Cell;
 use super::distance::Distances;
 use super::robust::{median, median_of};
 
-/// Sweeps over distances, senders and receivers. Effects change by less than their error after that.
+/// Sweeps over senders and receivers. Effects change by less than their error after that.
 const SWEEPS: usize = 4;
+/// The same where distances are known: a slow group moves that of its paths, and more sweeps move it
+/// back.
+const SWEEPS_APART: usize = 10;
 
 /// `value = level + apart(from, to) + send[from] + receive[to] + residual` of each cell. The medians
 /// of all effects are 0. A host without cells has the effect 0.
@@ -40,7 +43,7 @@ impl Fit {
         let mut send = vec![0.0; count];
         let mut receive = vec![0.0; count];
         let mut of_distances = vec![0.0; distances.count()];
-        for _ in 0..SWEEPS {
+        for _ in 0..if apart.is_some() { SWEEPS_APART } else { SWEEPS } {
             apart.iter().for_each(|apart| apart.sweep(&mut residuals, &mut of_distances));
             senders.sweep(&mut residuals, &mut send);
             receivers.sweep(&mut residuals, &mut receive);

@@ -86,22 +86,26 @@ impl Ground {
         is_unwanted: impl Fn(usize) -> bool,
     ) -> Vec<Beside> {
         let wanted = self.partners(&[host], self.good.len(), is_unwanted);
-        let between = |a: usize, b: usize| self.distances.between(a, b);
-        let beside = |index: usize, is_same: bool| {
-            let partner = wanted[index];
-            // Each partner has another control: the next host.
-            let mut controls = wanted[index + 1..].iter().chain(&wanted[..index]).copied();
-            let control = controls.find(|&control| {
-                self.is_good([control, partner])
-                    && (!is_same || between(control, partner) == between(host, partner))
-            });
-            Beside { partner, control }
-        };
-        let same = (0..wanted.len()).map(|index| beside(index, true)).filter(|one| one.control.is_some());
-        let mut found: Vec<Beside> = same.take(most).collect();
-        let is_new = |index: &usize| !found.iter().any(|one| one.partner == wanted[*index]);
-        let others: Vec<usize> = (0..wanted.len()).filter(is_new).take(most - found.len()).collect();
-        found.extend(others.into_iter().map(|index| beside(index, false)));
+        let mut found: Vec<Beside> = Vec::new();
+        for is_same in [true, false] {
+            for (index, &partner) in wanted.iter().enumerate() {
+                if found.len() == most || found.iter().any(|one| one.partner == partner) {
+                    continue;
+                }
+                // A control that is slow for a while must not be that of most partners: the one of
+                // the fewest, and of these the next one.
+                let controls = wanted[index + 1..].iter().chain(&wanted[..index]).copied();
+                let is_at_distance = |control: &usize| {
+                    let [own, other] = [host, *control].map(|one| self.distances.between(one, partner));
+                    self.is_good([*control, partner]) && (!is_same || own == other)
+                };
+                let uses = |control: &usize| found.iter().filter(|one| one.control == Some(*control)).count();
+                let control = controls.filter(is_at_distance).min_by_key(uses);
+                if control.is_some() || !is_same {
+                    found.push(Beside { partner, control });
+                }
+            }
+        }
         found
     }
 

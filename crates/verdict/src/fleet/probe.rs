@@ -1,5 +1,13 @@
 //! What the procedure asks for: rounds of measurements, and visits.
 
+use std::time::Duration;
+
+/// The time between two visits, and between the screening and the first one. All suspects are in
+/// each visit, so it passes three times, however many there are. A host that is slow for a while is
+/// told from one that is slow if it is so for no longer than about a third of this time: the
+/// simulation shows the share of false alarms of flips of ten rounds and of a hundred.
+pub const VISITS_APART: Duration = Duration::from_secs(60);
+
 /// What asks for measurements: the program, or a simulation.
 ///
 /// The calls are a deterministic function of earlier answers. A program that keeps its answers can
@@ -15,7 +23,8 @@ pub trait Probe {
     fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Self::Error>;
 
     /// Begins a visit: starts the agents of these hosts again and pins them anew before the next
-    /// round. A placement that made a host suspect would otherwise confirm the suspicion.
+    /// round, and waits until the last round before it is [`VISITS_APART`] ago. A placement that
+    /// made a host suspect would otherwise confirm the suspicion.
     fn visit(&mut self, hosts: &[usize]) -> Result<(), Self::Error>;
 
     /// Whether time is left for another round of the screening. The procedure asks before each

@@ -9,7 +9,7 @@ use verdict::fleet::{
     Against, Examined, Hosts, Options, Place, Quantity, SCHEDULES, Thresholds, Verdict, Way, examine,
 };
 
-use self::simulated::{Simulated, Truth};
+use self::simulated::{Rhythm, Simulated, Truth};
 use crate::noise::{NOISES, Noise, mixed};
 use crate::{Answer, Row, Settings};
 
@@ -72,6 +72,13 @@ const TRIALS: [(usize, [u64; 2], [u64; 2]); 5] = [
     (512, [0, 0], [500, 400]),
 ];
 
+/// Flips that last for some seconds, and visits a minute apart.
+const RHYTHM: Rhythm = Rhythm { dwell: 10.0, gap: 60 };
+/// Flips that last for minutes: how often a healthy fleet has a culprit then, by the time between
+/// visits. These are numbers to know: nothing is promised.
+const LONG_DWELL: f64 = 100.0;
+const GAPS: [u64; 3] = [0, 60, 300];
+
 struct Case {
     name: &'static str,
     hosts: usize,
@@ -109,6 +116,9 @@ impl Culprit {
     }
 }
 
+/// How measurements vary, and how time passes.
+type World = (Noise, Rhythm);
+
 /// The quantities of a fleet.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -132,13 +142,18 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
             }
             for noise in NOISES {
                 let cases = CASES.iter().filter(|case| n >= case.hosts && is_of(kind, case.name));
-                rows.extend(
-                    cases.map(|case| {
-                        row(case, n, noise, kind, if case.is_healthy() { healthy } else { wrong })
-                    }),
-                );
+                rows.extend(cases.map(|case| {
+                    row(case, n, (noise, RHYTHM), kind, if case.is_healthy() { healthy } else { wrong })
+                }));
             }
         }
+    }
+    for (n, quick, full) in TRIALS.into_iter().filter(|(n, ..)| [8, 32].contains(n)) {
+        let [healthy, _] = if settings.is_full { full } else { quick };
+        rows.extend(GAPS.map(|gap| Row {
+            bar: None,
+            ..row(&CASES[0], n, (Noise::Flips, Rhythm { dwell: LONG_DWELL, gap }), Kind::Directed, healthy)
+        }));
     }
     rows.retain(|row| row.trials > 0);
     rows
@@ -153,7 +168,10 @@ fn is_of(kind: Kind, case: &str) -> bool {
     }
 }
 
-fn row(case: &'static Case, n: usize, noise: Noise, kind: Kind, trials: u64) -> Row {
+fn row(case: &'static Case, n: usize, world: World, kind: Kind, trials: u64) -> Row {
+    let (noise, Rhythm { dwell, gap }) = world;
+    let rhythm =
+        if dwell == LONG_DWELL { format!(", long flips, visits {gap} rounds apart") } else { String::new() };
     let quantities = match kind {
         Kind::Directed => "",
         Kind::Symmetric => " latency",
@@ -161,16 +179,16 @@ fn row(case: &'static Case, n: usize, noise: Noise, kind: Kind, trials: u64) -> 
     };
     let bar = if n == 4 && !case.is_healthy() { 0.03 } else { 0.01 };
     Row {
-        name: format!("n={n}, noise {}{quantities}: {}", noise.letter(), case.name),
+        name: format!("n={n}, noise {}{quantities}: {}{rhythm}", noise.letter(), case.name),
         bar: Some(bar),
         trials,
-        trial: Box::new(move |seed| trial(case, n, noise, kind, seed)),
+        trial: Box::new(move |seed| trial(case, n, world, kind, seed)),
     }
 }
 
 /// Simulates one fleet. The deficit of its culprits is the stated multiple of what this very run
 /// prints.
-fn trial(case: &Case, n: usize, noise: Noise, kind: Kind, seed: u64) -> Answer {
+fn trial(case: &Case, n: usize, world: World, kind: Kind, seed: u64) -> Answer {
     let labels: Vec<String> = (0..n).map(|host| format!("leaf{}", case.group(n, host))).collect();
     let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
     let hosts = if n < 8 { Hosts::new(n) } else { Hosts::new(n).grouped("group", &labels) };
@@ -179,7 +197,7 @@ fn trial(case: &Case, n: usize, noise: Noise, kind: Kind, seed: u64) -> Answer {
     for _ in 0..ATTEMPTS {
         let across = if case.is_far() { (1.0 - ACROSS).ln() } else { 0.0 };
         let truth = Truth { across, ..truth(&culprits, deficits, !matches!(kind, Kind::Symmetric)) };
-        let examined = run(&hosts, noise, kind, truth, seed);
+        let examined = run(&hosts, world, kind, truth, seed);
         let printed = examined.quantities[0].thresholds.as_ref().map(Thresholds::deficits);
         let Some(printed) = printed else { return Answer::Wrong("nothing could be decided".to_owned()) };
         let stated = printed.map(|deficit| STATED * deficit);
@@ -196,7 +214,7 @@ fn trial(case: &Case, n: usize, noise: Noise, kind: Kind, seed: u64) -> Answer {
     Answer::NotPromised
 }
 
-fn run(hosts: &Hosts, noise: Noise, kind: Kind, truth: Truth, seed: u64) -> Examined {
+fn run(hosts: &Hosts, world: World, kind: Kind, truth: Truth, seed: u64) -> Examined {
     let throughput = (true, Quantity::directed("throughput"));
     let latency = (false, Quantity::symmetric("latency"));
     let quantities = match kind {
@@ -207,7 +225,7 @@ fn run(hosts: &Hosts, noise: Noise, kind: Kind, truth: Truth, seed: u64) -> Exam
     let mut truths: Vec<(bool, Truth)> =
         quantities.iter().map(|(directed, _)| (*directed, Truth::default())).collect();
     truths[0].1 = truth;
-    let mut fleet = Simulated::new(hosts, noise, &truths, seed);
+    let mut fleet = Simulated::new(hosts, world, &truths, seed);
     let options = Options::new(quantities.into_iter().map(|(_, quantity)| quantity).collect(), &SCHEDULES[0]);
     match examine(hosts, &options, &mut fleet) {
         Ok(examined) => examined,

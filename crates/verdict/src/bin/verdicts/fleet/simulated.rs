@@ -12,13 +12,19 @@ const NATURAL: f64 = 0.01;
 const COMMON: f64 = 0.005;
 /// What a measurement loses beside those of other pairs.
 const LOAD: f64 = 0.03;
-/// A host that flips: how much slower, for which share of the time, for how many rounds at a time.
-/// It does so whether or not its agent is started anew.
+/// A host that flips: how much slower, and for which share of the time. It does so whether or not
+/// its agent is started anew.
 const FLIP: f64 = 0.0834;
 const FLIPPED: f64 = 0.05;
-const DWELL: f64 = 10.0;
-/// The rounds that would fit between two visits.
-const GAP: u64 = 60;
+
+/// How time passes, in rounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rhythm {
+    /// For how many rounds at a time a host that flips is slow.
+    pub(super) dwell: f64,
+    /// How many rounds would fit between two visits.
+    pub(super) gap: u64,
+}
 
 /// What is wrong in a fleet, in one quantity: logarithms, negative is slower.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +45,7 @@ pub(super) struct Truth {
 pub(super) struct Simulated<'a> {
     hosts: &'a Hosts,
     noise: Noise,
+    rhythm: Rhythm,
     seed: u64,
     /// Measured at this time; every round is one step.
     time: u64,
@@ -59,7 +66,12 @@ struct Quantity {
 
 impl<'a> Simulated<'a> {
     /// A fleet with a truth for each quantity, directed or not.
-    pub(super) fn new(hosts: &'a Hosts, noise: Noise, truths: &[(bool, Truth)], seed: u64) -> Self {
+    pub(super) fn new(
+        hosts: &'a Hosts,
+        (noise, rhythm): (Noise, Rhythm),
+        truths: &[(bool, Truth)],
+        seed: u64,
+    ) -> Self {
         let mut random = Random(mixed(&[seed, 1]));
         let quantities = (0..).zip(truths).map(|(index, (is_directed, truth))| {
             // Half of a host's variance is in both of its directions.
@@ -77,7 +89,7 @@ impl<'a> Simulated<'a> {
         });
         let quantities = quantities.collect();
         let flips = vec![false; hosts.count];
-        let mut fleet = Self { hosts, noise, seed, time: 0, quantities, flips, random };
+        let mut fleet = Self { hosts, noise, rhythm, seed, time: 0, quantities, flips, random };
         if noise == Noise::Flips {
             fleet.flips.iter_mut().for_each(|is_slow| *is_slow = fleet.random.fraction() < FLIPPED);
         }
@@ -89,7 +101,7 @@ impl<'a> Simulated<'a> {
         if self.noise != Noise::Flips {
             return;
         }
-        let dwell = std::env::var("DWELL").map_or(DWELL, |g| g.parse().unwrap());
+        let dwell = self.rhythm.dwell;
         for is_slow in &mut self.flips {
             let leaves = if *is_slow { 1.0 / dwell } else { FLIPPED / (1.0 - FLIPPED) / dwell };
             *is_slow ^= self.random.fraction() < leaves;
@@ -134,7 +146,7 @@ impl Probe for Simulated<'_> {
     }
 
     fn visit(&mut self, _: &[usize]) -> Result<(), Self::Error> {
-        (0..std::env::var("GAP").map_or(GAP, |g| g.parse().unwrap())).for_each(|_| self.pass_time());
+        (0..self.rhythm.gap).for_each(|_| self.pass_time());
         Ok(())
     }
 }
