@@ -47,7 +47,7 @@ impl Kind {
 }
 
 /// A column with its type.
-pub(super) fn typed(column: &Column) -> (&'static str, Kind) {
+pub(super) fn typed<'a>(column: &Column) -> (&'a str, Kind) {
     let kind = match column.kind {
         "datetime" => Kind::Time,
         "integer" => Kind::Integer,
