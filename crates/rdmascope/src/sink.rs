@@ -203,10 +203,10 @@ impl Output {
             }
         };
         if let Some(file) = &mut self.json_file {
-            file.add(without_distributions(point.clone()));
+            file.add(json::without_distributions(point.clone()));
         }
         if self.is_asked() {
-            self.asked.push(without_distributions(point));
+            self.asked.push(json::without_distributions(point));
         }
         self.progress.ended();
         lines
@@ -476,13 +476,6 @@ pub(crate) fn wanted(plan: &Value, measured: &[Point], planned: &[PointSpec]) ->
         Some(PointSpec { repetition: repeated.ids.len() as u32, ..spec.clone() })
     };
     repeated::repeated(plan, measured).into_iter().filter(Repeated::wants_more).filter_map(again).collect()
-}
-
-/// Returns a point without its histograms, which are large: findings need its statistics only.
-fn without_distributions(mut point: Point) -> Point {
-    point.ends.iter_mut().for_each(|end| end.histogram = None);
-    point.kinds.iter_mut().for_each(|timed| timed.histogram = None);
-    point
 }
 
 /// Returns this program, as records name it.

@@ -168,7 +168,8 @@ for table in ["run", "samples"]:
             query = f'SELECT coalesce(try_cast("{column}" AS DOUBLE)::VARCHAR, "{column}"::VARCHAR) FROM \'{table}.{{}}\''
             assert one(query.format("csv")) == one(query.format("parquet")), (table, column)
 types = {row[0]: row[1] for row in one("DESCRIBE FROM 'run.parquet'")}
-expected = {"started": "TIMESTAMP WITH TIME ZONE", "point": "BIGINT", "value": "DOUBLE", "quantity": "VARCHAR", "size_bytes": "BIGINT"}
+expected = {"started": "TIMESTAMP WITH TIME ZONE", "point": "BIGINT", "value": "DOUBLE", "quantity": "VARCHAR",
+            "size_bytes": "BIGINT"}
 assert {name: types[name] for name in expected} == expected, types
 "#;
     reads(&scratch, &python, script);

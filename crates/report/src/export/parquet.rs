@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use parquet::basic::{ConvertedType, Repetition, Type as Physical};
+use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -47,7 +47,7 @@ impl Kind {
 }
 
 /// A column with its type.
-pub(super) fn typed(column: &Column) -> (&'static str, Kind) {
+pub(super) fn typed<'a>(column: &Column) -> (&'a str, Kind) {
     let kind = match column.kind {
         "datetime" => Kind::Time,
         "integer" => Kind::Integer,
@@ -77,14 +77,14 @@ pub(super) struct Parquet {
 impl Parquet {
     pub(super) fn new(columns: &[(&str, Kind)]) -> Result<Self, Error> {
         let field = |(name, kind): &(&str, Kind)| {
-            let (physical, converted) = match kind {
-                Kind::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
-                Kind::Integer => (Physical::INT64, ConvertedType::NONE),
-                Kind::Number => (Physical::DOUBLE, ConvertedType::NONE),
-                Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-                Kind::Time => (Physical::INT64, ConvertedType::TIMESTAMP_MILLIS),
+            let (physical, logical) = match kind {
+                Kind::Flag => (Physical::BOOLEAN, None),
+                Kind::Integer => (Physical::INT64, None),
+                Kind::Number => (Physical::DOUBLE, None),
+                Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+                Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MILLIS))),
             };
-            let field = Type::primitive_type_builder(name, physical).with_converted_type(converted);
+            let field = Type::primitive_type_builder(name, physical).with_logical_type(logical);
             field.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
         };
         let fields: Vec<_> = columns.iter().map(field).collect::<Result<_, _>>().map_err(failed)?;

@@ -63,7 +63,8 @@ fn text(format: Format, quantities: &[&str]) -> String {
 fn a_row_is_a_number_of_a_point() {
     let csv = text(Format::Csv, &["latency.p50_ns", "latency.share_above.1004"]);
     let expected = "\
-run,started,hosts,devices,point,experiment,pattern,repetition,launch,round,members,status,reason,unstable,quantity,kind,unit,value,low,\
+run,started,hosts,devices,point,experiment,pattern,repetition,launch,round,members,status,reason,unstable,quantity,kind,unit,\
+value,low,\
 high,samples,size_bytes
 r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,,,measured,,,latency.p50_ns,rtt_half,ns,1000.0,996.0,1004.0,11,8
 r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,,,measured,,,latency.share_above.1004,rtt_half,,\
@@ -323,7 +324,8 @@ fn found(verdict: &str, culprits: &[Value]) -> Value {
         "verdict": verdict, "culprits": culprits, "congestion": [], "cleared": [], "quantities": judged,
         "undecided": if verdict == "undecided" { undecided } else { json!([]) },
         "measurements": {
-            "passes": 3, "rounds": 9, "is_cut": false, "screening": 18, "again": 0, "confirmation": 0, "under_load": 0, "missing": 0,
+            "passes": 3, "rounds": 9, "is_cut": false, "screening": 18, "again": 0, "confirmation": 0, "under_load": 0,
+            "missing": 0,
         },
     })
 }
