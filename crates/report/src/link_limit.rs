@@ -63,6 +63,8 @@ pub(crate) struct LinkLimit {
 impl LinkLimit {
     /// The limit of a point with a throughput; `None` where the link of its messages is not known.
     pub(crate) fn of(point: &Point, devices: &[Device], patterns: Patterns) -> Option<Self> {
+        let of_pair = of_pair(point, devices);
+        let devices = of_pair.as_deref().unwrap_or(devices);
         let direction = point.throughput.as_ref()?.direction;
         let traffic = (patterns.of(&point.pattern).traffic)(&point.axes, direction)?;
         let link = Link::of(point, devices, &traffic.flows)?;
@@ -97,6 +99,16 @@ impl LinkLimit {
     pub(crate) fn share(&self, point: &Point) -> Option<f64> {
         Some(point.throughput.as_ref()?.messages_per_s * self.message_ns / 1e9)
     }
+}
+
+/// The devices of a point of a fleet, by the ranks of the point: its run has those of all members.
+fn of_pair(point: &Point, devices: &[Device]) -> Option<Vec<Device>> {
+    let members = &point.fleet.as_ref()?.members;
+    let own = members.iter().zip(0..).filter_map(|(member, rank)| {
+        let device = devices.iter().find(|device| device.rank == *member)?;
+        Some(Device { rank, ..device.clone() })
+    });
+    Some(own.collect())
 }
 
 /// How many directions of a link the messages of a throughput use at once although they are counted

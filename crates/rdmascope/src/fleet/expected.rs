@@ -56,7 +56,15 @@ impl Limits {
             None => Ok(None),
             Some((_, Limit::Number { at, .. })) => Ok(Some(*at)),
             Some((text, Limit::OfLink(share))) => {
-                let limit = shape(spec).and_then(|point| link_limit(&point, devices, PATTERNS));
+                let link = |device: &Device| device.attributes.get("link").cloned();
+                if let Some([a, b]) = devices.windows(2).find(|pair| link(&pair[0]) != link(&pair[1])) {
+                    let names = [a, b].map(|device| format!("{} of member {}", device.name, device.rank + 1));
+                    return Err(Usage(format!(
+                        "--at-least {text}: the links of {} differ: give a bandwidth such as 10Gb/s",
+                        names.join(" and ")
+                    )));
+                }
+                let limit = shape(spec, devices).and_then(|point| link_limit(&point, devices, PATTERNS));
                 let unknown = "what the link carries is not known here: give a bandwidth such as 10Gb/s";
                 let limit = limit.ok_or_else(|| Usage(format!("--at-least {text}: {unknown}")))?;
                 Ok(Some(share * limit))
@@ -73,11 +81,12 @@ fn limit(option: &str, text: &str, bound: &str, dimension: Dimension, example: &
     Ok(bound.limit)
 }
 
-/// Returns a point as it will be measured, without numbers.
-fn shape(spec: &PointSpec) -> Option<Point> {
+/// Returns a point of the first two devices as it will be measured, without numbers.
+fn shape(spec: &PointSpec, devices: &[Device]) -> Option<Point> {
+    let members: Vec<u32> = devices.iter().map(|device| device.rank).take(2).collect();
     let shape = json!({
         "id": 0, "experiment": spec.experiment, "pattern": spec.pattern.name(), "axes": spec.axes,
-        "status": "measured", "repetition": 0, "wall_ns": 0,
+        "status": "measured", "repetition": 0, "wall_ns": 0, "fleet": {"round": 0, "members": members},
         "throughput": {"bytes_per_s": 0.0, "messages_per_s": 0.0, "direction": "uni"},
     });
     serde_json::from_value(shape).ok()
