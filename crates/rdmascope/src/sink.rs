@@ -483,7 +483,8 @@ pub(crate) fn program() -> Program {
     Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
-/// Returns the time, as records have it: RFC 3339, with fractions, so that short runs have an order.
+/// Returns the time as records have it (RFC 3339): with fractions, so that short runs have an
+/// order.
 pub(crate) fn now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
