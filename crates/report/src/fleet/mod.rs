@@ -11,6 +11,8 @@ mod outcome;
 mod quantiles;
 mod question;
 mod replay;
+#[cfg(test)]
+mod tests;
 mod text;
 mod value;
 mod words;
