@@ -14,6 +14,8 @@ mod quantiles;
 mod question;
 mod replay;
 mod tails;
+#[cfg(test)]
+mod tests;
 mod text;
 mod value;
 mod words;

@@ -88,9 +88,9 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     })
 }
 
-/// Why a quantity, or some of its hosts, cannot be judged. Where an expectation is stated, it is the
-/// question: a comparison with the others is then made if the schedule and the number of hosts allow
-/// it.
+/// Why a quantity, or some of its hosts, cannot be judged. Where an expectation is stated, it is
+/// the question: a comparison with the others is then made if the schedule and the number of hosts
+/// allow it.
 fn unjudged(model: &Model, has_floor: bool) -> Vec<Undecided> {
     let of = |place, reason| Undecided { quantity: Some(model.quantity), place, reason };
     let is_optional =

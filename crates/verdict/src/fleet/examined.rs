@@ -199,7 +199,8 @@ pub struct Evidence {
     pub screened: Option<f64>,
     /// The effect in each visit; `None`: not measured.
     pub visits: Vec<Option<f64>>,
-    /// The middle of three visits, the better one of two; `None` if less than two could be measured.
+    /// The middle of three visits, the better one of two; `None` if less than two could be
+    /// measured.
     pub confirmed: Option<f64>,
     /// The effect below which it is named.
     pub bound: f64,

@@ -7,12 +7,12 @@ use super::robust::{median, median_of};
 
 /// Sweeps over senders and receivers. Effects change by less than their error after that.
 const SWEEPS: usize = 4;
-/// The same where distances are known: a slow group moves that of its paths, and more sweeps move it
-/// back.
+/// The same where distances are known: a slow group moves that of its paths, and more sweeps move
+/// it back.
 const SWEEPS_APART: usize = 10;
 
-/// `value = level + apart(from, to) + send[from] + receive[to] + residual` of each cell. The medians
-/// of all effects are 0. A host without cells has the effect 0.
+/// `value = level + apart(from, to) + send[from] + receive[to] + residual` of each cell. The
+/// medians of all effects are 0. A host without cells has the effect 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fit {
     pub(super) level: f64,

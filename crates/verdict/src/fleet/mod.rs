@@ -14,9 +14,9 @@
 //!    are those of the largest of all effects. What lies beyond three quarters of a threshold is
 //!    suspect. The screening names nobody: alone it would accuse somebody in most healthy fleets.
 //! 2. *Confirmation*: a second look at suspect pairs; then three visits, a minute apart
-//!    ([`VISITS_APART`]) and with agents started anew, in which a suspect is measured in isolation, with good partners and beside a control. It is
-//!    named if the median over the visits is beyond the whole threshold. Of two visits both have to
-//!    be.
+//!    ([`VISITS_APART`]) and with agents started anew, in which a suspect is measured in isolation,
+//!    with good partners and beside a control. It is named if the median over the visits is beyond
+//!    the whole threshold. Of two visits both have to be.
 //!
 //! A group is tested before its members, and a host before its pairs. What a culprit explains is
 //! not named: a pair of a named host never is, so a pair that is slow for another reason is found
@@ -29,15 +29,15 @@
 //! # What the simulations showed
 //!
 //! - Rounds are compared by how far their cells are from a first fit, of values as they are. The
-//!   median of a round's own values lies between two levels where half of its cells have a slow host
-//!   or a long way, and moves with each outlier: the printed deficits then grew with the injected
-//!   one, and hosts beside distant ones seemed fast.
+//!   median of a round's own values lies between two levels where half of its cells have a slow
+//!   host or a long way, and moves with each outlier: the printed deficits then grew with the
+//!   injected one, and hosts beside distant ones seemed fast.
 //! - Pairs across leaf switches that are 30 % slower by design made culprits of all hosts of the
 //!   smaller leaf, until pairs were compared with those of the same distance. The level of each
 //!   distance in isolation is measured there, and a host's control has the host's distance to the
 //!   partner.
-//! - A group has few members in a small fleet. Measured once with each partner, 1.1 % of slow groups
-//!   of two were named wrongly; measured three times, 0.3 %.
+//! - A group has few members in a small fleet. Measured once with each partner, 1.1 % of slow
+//!   groups of two were named wrongly; measured three times, 0.3 %.
 //! - Visits that follow directly on each other tell flips of ten rounds from defects (0.2 % of
 //!   healthy fleets accused) and not flips of a hundred rounds (10 to 14 %; with visits 60 rounds
 //!   apart 5 %, with 300 rounds 0.1 to 2 %).

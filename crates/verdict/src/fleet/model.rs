@@ -30,9 +30,9 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model of one quantity. The median of a round's values moves with the number of slow hosts
-    /// and of distant pairs in it. So a first model, of values as they are, gives the effects without
-    /// which rounds are compared, and a second one is fitted to what is then left.
+    /// The model of one quantity. The median of a round's values moves with the number of slow
+    /// hosts and of distant pairs in it. So a first model, of values as they are, gives the effects
+    /// without which rounds are compared, and a second one is fitted to what is then left.
     pub(super) fn of(index: usize, hosts: &Hosts, options: &Options, screening: &Screening) -> Self {
         let count = hosts.count;
         let quantity = &options.quantities[index];

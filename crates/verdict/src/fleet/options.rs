@@ -70,8 +70,8 @@ impl Options {
         self.passes.unwrap_or(self.schedule.passes).max(1)
     }
 
-    /// The level of each quantity: the false alarms of all together stay below `alpha`. A difference
-    /// of one step of its values is rounding.
+    /// The level of each quantity: the false alarms of all together stay below `alpha`. A
+    /// difference of one step of its values is rounding.
     pub(super) fn level(&self, step: f64) -> Level {
         Level {
             least: (-(1.0 - self.least).ln()).max(2.0 * step),

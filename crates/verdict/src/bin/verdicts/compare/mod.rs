@@ -29,6 +29,8 @@ enum Order {
     Pairs,
     /// One side after the other, after a history of sessions.
     History,
+    /// One side after the other.
+    Blocks,
 }
 
 /// The runs of a comparison.
@@ -69,11 +71,17 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
 /// The rows of one number of points, in all orders.
 fn rows_of(settings: &Settings, source: Source, points: usize) -> Vec<Row> {
     let mut rows = Vec::new();
-    let orders = [(Order::Random, 10), (Order::Random, 20), (Order::Pairs, 20), (Order::History, 10)];
+    let orders = [
+        (Order::Random, 10),
+        (Order::Random, 20),
+        (Order::Pairs, 20),
+        (Order::History, 10),
+        (Order::Blocks, 10),
+    ];
     for (order, runs) in orders {
         let plan = Plan { order, points, runs, source };
         let kinds: &[Kind] = match order {
-            Order::History => &KINDS[..1],
+            Order::History | Order::Blocks => &KINDS[..1],
             Order::Random | Order::Pairs => &KINDS,
         };
         let trials = trials(settings, points);
@@ -115,6 +123,7 @@ fn row(plan: Plan, kind: Kind, trials: u64) -> Row {
         Order::Random => "random order",
         Order::Pairs => "by turns",
         Order::History => "sessions with history",
+        Order::Blocks => "one side after the other",
     };
     let source = match source {
         Source::Synthetic => "",
@@ -173,7 +182,8 @@ impl Plan {
     fn answers(self, questions: &[Question]) -> Vec<Answer> {
         let design = match self.order {
             Order::Pairs => Design::of_turns(self.runs),
-            Order::Random | Order::History => Design::Unpaired,
+            Order::Random => Design::Unpaired,
+            Order::History | Order::Blocks => Design::Sessions,
         };
         compare(questions, design, MARGIN)
     }
@@ -222,7 +232,7 @@ impl Plan {
     fn sides(self, random: &mut Random) -> Vec<usize> {
         let mut sides: Vec<usize> = (0..2 * self.runs).map(|run| usize::from(run >= self.runs)).collect();
         match self.order {
-            Order::History => {}
+            Order::History | Order::Blocks => {}
             Order::Random => {
                 for last in (1..sides.len()).rev() {
                     sides.swap(last, (random.fraction() * (last + 1) as f64) as usize);
