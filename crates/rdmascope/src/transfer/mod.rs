@@ -92,9 +92,9 @@ fn is_not_met(arguments: &TransferArguments, resolved: &Resolved, point: &Point)
     let judged = expectations::judge(&resolved.expectations, &resolved.plan, points);
     let text = expectations::text(&judged, true);
     if arguments.json {
-        eprint!("{text}")
+        eprint!("{text}");
     } else {
-        stdout::print_folded(&text)?
+        stdout::print_folded(&text)?;
     }
     Ok(expectations::is_any_not_met(&judged))
 }

@@ -35,14 +35,16 @@ impl Kind {
     /// The narrowest type that all values have.
     fn of(values: &[&Value]) -> Self {
         let all: Vec<&&Value> = values.iter().filter(|value| !value.is_null()).collect();
-        let kinds: [(Self, fn(&Value) -> bool); 3] = [
-            (Self::Flag, Value::is_boolean),
-            (Self::Integer, Value::is_i64),
-            (Self::Number, Value::is_number),
-        ];
-        let fits =
-            kinds.into_iter().find(|(_, is_it)| !all.is_empty() && all.iter().all(|value| is_it(value)));
-        fits.map_or(Self::Text, |(kind, _)| kind)
+        let are_all = |is_it: fn(&Value) -> bool| !all.is_empty() && all.iter().all(|value| is_it(value));
+        if are_all(Value::is_boolean) {
+            Self::Flag
+        } else if are_all(Value::is_i64) {
+            Self::Integer
+        } else if are_all(Value::is_number) {
+            Self::Number
+        } else {
+            Self::Text
+        }
     }
 }
 
