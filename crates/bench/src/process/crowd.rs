@@ -107,6 +107,20 @@ impl<'i> Crowd<'i> {
         Ok(all)
     }
 
+    /// Waits for a time.
+    ///
+    /// # Errors
+    ///
+    /// If a signal arrives.
+    pub(super) fn pause(&self, time: Duration, sink: &mut dyn Sink) -> Result<(), Error> {
+        let until = Deadline::after(time);
+        while !until.is_over() {
+            let tick = sink.tick().map(Deadline::after);
+            ready(Vec::new(), tick.map_or(until, |tick| until.earlier(tick)), self.interrupt)?;
+        }
+        Ok(())
+    }
+
     /// Asks agents to end, and waits until they have.
     pub(super) fn quit(&mut self, places: impl Iterator<Item = usize> + Clone, sink: &mut dyn Sink) {
         for place in places.clone() {

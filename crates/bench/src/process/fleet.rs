@@ -142,6 +142,15 @@ impl<'i> Fleet<'i> {
         }
     }
 
+    /// Waits for a time.
+    ///
+    /// # Errors
+    ///
+    /// If a signal arrives.
+    pub fn pause(&self, time: Duration, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.crowd.pause(time, sink)
+    }
+
     /// Starts the agents of members that have none. Members that do not start are left out.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use measure::units;
 use report::fleet::ROUNDS_MAX;
 use verdict::fleet::SCHEDULES;
 
-use crate::cli::time::time_above_zero;
+use crate::cli::time::{time, time_above_zero};
 use crate::cli::{NetFlags, PortFlags};
 
 /// Below the help.
@@ -83,6 +83,9 @@ pub(crate) struct FleetArguments {
     /// measured again after it.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub(super) time: Option<Duration>,
+    /// Time between two visits of the suspects: a host that is slow for a third of it is cleared.
+    #[arg(long, value_name = "TIME", default_value = VISITS_APART, value_parser = time)]
+    pub(super) visits_apart: Duration,
     /// Least deficit that is said, in percent of the others.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = units::parse_percent)]
     pub(super) least: f64,
@@ -125,6 +128,19 @@ pub(crate) struct FleetArguments {
     pub(super) resume: Option<PathBuf>,
 }
 
+/// The time that the simulation takes (`verdict::fleet::VISITS_APART`).
+const VISITS_APART: &str = "60s";
+
 fn schedules() -> Vec<PossibleValue> {
     SCHEDULES.iter().map(|schedule| PossibleValue::new(schedule.name).help(schedule.help)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visits_are_as_far_apart_as_in_the_simulation() {
+        assert_eq!(time(VISITS_APART), Ok(verdict::fleet::VISITS_APART));
+    }
 }

@@ -32,7 +32,7 @@ use self::begun::{begun, expect};
 use self::expected::{Baseline, Limits};
 use self::members::Way;
 use self::points::Asked;
-use self::probe::{Measuring, Time};
+use self::probe::{Measuring, Rest, Time};
 use self::voice::Voice;
 use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage, harmless, told};
 use crate::report::write_html;
@@ -93,6 +93,7 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
         next_id: 0,
         visited: Vec::new(),
         time,
+        rest: Rest::new(arguments.visits_apart),
     };
     let all = 0..question.hosts.count;
     measuring.note_left(all)?;
@@ -149,6 +150,7 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         next_id,
         visited: Vec::new(),
         time: arguments.time.map(|limit| Time::new(limit, used)),
+        rest: Rest::new(arguments.visits_apart),
     };
     finish(measuring, &question, directory, arguments.json)
 }

@@ -32,6 +32,31 @@ pub(super) struct Measuring<'i> {
     /// Members whose agents are started again before the next measurement.
     pub(super) visited: Vec<usize>,
     pub(super) time: Option<Time>,
+    pub(super) rest: Rest,
+}
+
+/// The time since the last round, and what it has to be before a visit.
+pub(super) struct Rest {
+    clock: Clock,
+    last: Ticks,
+    apart: Duration,
+}
+
+impl Rest {
+    /// Starts now: what an earlier process measured is longer ago.
+    pub(super) fn new(apart: Duration) -> Self {
+        let clock = Clock::monotonic();
+        Self { clock, last: clock.now(), apart }
+    }
+
+    fn ended(&mut self) {
+        self.last = self.clock.now();
+    }
+
+    fn left(&self) -> Duration {
+        let passed = Duration::from_nanos(self.clock.ns(self.clock.now().since(self.last)));
+        self.apart.saturating_sub(passed)
+    }
 }
 
 /// The time that the rounds of the schedule may take.
@@ -130,12 +155,16 @@ impl Probe for Measuring<'_> {
         let lacking = self.replay.lacks(round);
         if !lacking.is_empty() {
             let visited = std::mem::take(&mut self.visited);
-            self.agents.end(&visited, &mut self.voice);
             self.voice.begins(phase(round.purpose));
+            if !visited.is_empty() {
+                self.agents.end(&visited, &mut self.voice);
+                self.agents.pause(self.rest.left(), &mut self.voice)?;
+            }
         }
         let number = self.replay.next();
         for step in &lacking {
             self.measure(step, number)?;
+            self.rest.ended();
         }
         Ok(self.replay.take(round))
     }

@@ -210,7 +210,7 @@ fn a_fleet_reaches_pods_through_a_stand_in_for_kubectl() {
     fs::set_permissions(kubectl, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = scratch.command("sh");
     command.arg(contrib("kubernetes/fleet.sh"));
-    command.args(["tcp", "--passes", "1", "-n", "50", "-D", "20ms", "--out", "fleet"]);
+    command.args(["tcp", "--passes", "1", "-n", "50", "-D", "20ms", "--visits-apart", "0", "--out", "fleet"]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let ended = finish(command);
     // Three members are too few for a verdict.

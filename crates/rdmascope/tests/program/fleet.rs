@@ -14,7 +14,7 @@ use crate::support::switch::Switch;
 use crate::support::{Ended, Scratch, collect, skip};
 
 /// Little to measure, and three passes as usual.
-const SHORT: [&str; 4] = ["-n", "100", "-D", "10ms"];
+const SHORT: [&str; 6] = ["-n", "100", "-D", "10ms", "--visits-apart", "0"];
 /// Kills of one fleet; `cargo xtask ci --full` sets more.
 const KILLS: usize = 2;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
@@ -349,8 +349,9 @@ pub(crate) fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: 
     let scratch = Scratch::alone();
     let Some(switch) = Switch::new(8) else { return };
     let hosts = switch.names.join(",");
-    let words =
-        ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "-n", "100", "-D", "20ms", "--out"];
+    let words = "-n 100 -D 20ms --visits-apart 0 --out".split(' ');
+    let words: Vec<&str> =
+        ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"].into_iter().chain(words).collect();
     if let Err(why) = slow(&switch) {
         return skip("netem", &why);
     }

@@ -209,7 +209,7 @@ fn members(scratch: &Scratch, ended: &Ended) -> Vec<String> {
 
 /// Two passes fewer than usual, and little to measure: agents start through a real Slurm all the
 /// same.
-const FLEET: &str = "tcp --passes 1 -n 50 -D 20ms --out fleet";
+const FLEET: &str = "tcp --passes 1 -n 50 -D 20ms --visits-apart 0 --out fleet";
 
 /// Inside an allocation, nothing but what is measured is typed: the nodes and the way into them are
 /// Slurm's. The same as a job of a batch, which runs on its first node.
