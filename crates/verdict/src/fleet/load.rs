@@ -12,19 +12,24 @@ use super::options::Options;
 use super::probe::{Measured, Probe, Purpose, Round};
 use super::relation::explains;
 use super::robust::median;
+use super::schedule::Pairs;
 
 /// The most rounds in which suspects are compared with the others again, the most for one suspect,
 /// and how often each is.
 const ROUNDS: usize = 8;
 const ROUNDS_OF_ONE: usize = 3;
 const REPETITIONS: usize = 3;
-/// A round of fewer pairs is not under load, and has no median of its own.
+/// A round of fewer pairs has no median of its own, so that it tells nothing about the others.
 const PAIRS: usize = 4;
+/// A round of one pair is not under load.
+const PAIRS_FOR_FLOOR: usize = 2;
 
 /// A measured pair of a round under load.
 struct Again {
     pair: [usize; 2],
     measured: Measured,
+    /// The number of pairs of the round.
+    pairs: usize,
     /// What the whole round had in common, of each quantity.
     common: Vec<f64>,
 }
@@ -67,7 +72,13 @@ pub(super) fn look<P: Probe>(
             unknown.push((*claim, Why::NoTime));
         }
     }
-    let again = measure(hosts, options, models, &rounds, probe, counts)?;
+    let has_floor = chosen.iter().any(|(claim, _)| claim.against == Against::Floor);
+    let least = if has_floor { PAIRS_FOR_FLOOR } else { PAIRS };
+    let schedule = |round: u32| {
+        let mut rounds = options.schedule.rounds(hosts, &options.amounts, options.seed);
+        Some((round as usize, rounds.nth(round as usize).filter(|pairs| pairs.len() >= least)?))
+    };
+    let again = measure(models, rounds.into_iter().filter_map(schedule), probe, counts)?;
     let mut found: Vec<(Claim, Congestion)> = Vec::new();
     for (claim, why) in chosen {
         let Some(effect) = effect(hosts, &models[claim.quantity], &claim, &again) else {
@@ -92,20 +103,17 @@ pub(super) fn look<P: Probe>(
     Ok(Loaded { congestion, unknown })
 }
 
+/// Measures rounds again, each with its number.
 fn measure<P: Probe>(
-    hosts: &Hosts,
-    options: &Options,
     models: &[Model],
-    rounds: &BTreeSet<u32>,
+    rounds: impl Iterator<Item = (usize, Pairs)>,
     probe: &mut P,
     counts: &mut Measurements,
 ) -> Result<Vec<Again>, P::Error> {
     let mut again = Vec::new();
-    for &round in rounds {
-        let mut schedule = options.schedule.rounds(hosts, &options.amounts, options.seed);
-        let Some(pairs) = schedule.nth(round as usize).filter(|pairs| pairs.len() >= PAIRS) else { continue };
+    for (round, pairs) in rounds {
         for _ in 0..REPETITIONS {
-            let asked = Round { purpose: Purpose::UnderLoad { round: round as usize }, pairs: pairs.clone() };
+            let asked = Round { purpose: Purpose::UnderLoad { round }, pairs: pairs.clone() };
             let measured = probe.round(&asked)?;
             counts.under_load += pairs.len();
             let common = |model: &Model| {
@@ -116,6 +124,7 @@ fn measure<P: Probe>(
             again.extend(pairs.iter().zip(measured).map(|(&pair, measured)| Again {
                 pair,
                 measured,
+                pairs: pairs.len(),
                 common: common.clone(),
             }));
         }
@@ -163,7 +172,8 @@ fn is_of(hosts: &Hosts, place: Place, from: usize, to: usize) -> Option<Way> {
 
 /// The effect of a claim in the rounds that were measured again.
 fn effect(hosts: &Hosts, model: &Model, claim: &Claim, again: &[Again]) -> Option<f64> {
-    let effects = again.iter().flat_map(|one| {
+    let least = if claim.against == Against::Floor { PAIRS_FOR_FLOOR } else { PAIRS };
+    let effects = again.iter().filter(|one| one.pairs >= least).flat_map(|one| {
         let [a, b] = one.pair;
         [(a, b), (b, a)].into_iter().filter_map(move |(from, to)| {
             (is_of(hosts, claim.place, from, to)? == claim.way).then_some(())?;

@@ -97,6 +97,10 @@ fn a_floor_that_is_missed_under_load_alone_is_not_met() {
     };
     assert_eq!((fleet.verdict, found(&fleet)), (Verdict::Culprits, vec![(Place::Fleet, Against::Floor)]));
     assert_eq!(fleet.culprits, []);
+    // Three pairs at the same time.
+    let few =
+        run(&Hosts::new(6), &options, |asked| Some(if asked.round.pairs.len() > 1 { 0.8 } else { 1.0 }));
+    assert_eq!((few.verdict, found(&few)), (Verdict::Culprits, vec![(Place::Fleet, Against::Floor)]));
     let pair = run(&Hosts::new(10), &options, |asked| {
         Some(if loaded(asked) && [asked.from, asked.to] == [6, 1] { 0.89 } else { 0.92 })
     });
