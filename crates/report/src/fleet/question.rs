@@ -62,7 +62,6 @@ impl Question {
                 directed: row.is_directed,
                 floor: asked.expected.filter(|value| *value > 0.0).map(|value| row.log(value)),
                 baseline: (!cells.is_empty()).then_some(cells),
-                ..Quantity::default()
             }
         });
         let amounts = Amounts {
