@@ -33,7 +33,9 @@ fn verdict(found: &Found<'_>) -> Test {
     let words = found.words();
     let result = match outcome(found.fleet, &found.examined) {
         fleet::Outcome::Undecided => {
-            let reasons = open(found.fleet, &found.examined).map(|undecided| words.undecided(undecided));
+            // The verdict has the first reason.
+            let reasons = open(found.fleet, &found.examined).skip(1);
+            let reasons = reasons.map(|undecided| words.undecided(undecided));
             let all: Vec<String> = [words.verdict()].into_iter().chain(reasons).collect();
             Outcome::Skipped(all.join("; "))
         }
