@@ -136,6 +136,8 @@ fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     let python = python()?;
+    // First all CPUs build the tests.
+    shell::run(&["cargo", "test", "--workspace", "--no-run", "--quiet"])?;
     let built = std::thread::spawn(|| {
         // A stage that builds in vain says why.
         BUILT_AHEAD.iter().all(|words| {

@@ -349,7 +349,7 @@ pub(crate) fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: 
     let scratch = Scratch::alone();
     let Some(switch) = Switch::new(8) else { return };
     let hosts = switch.names.join(",");
-    let words = "-n 100 -D 20ms --visits-apart 0 --out".split(' ');
+    let words = "-n 100 -D 20ms -s 16KiB --visits-apart 0 --out".split(' ');
     let words: Vec<&str> =
         ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"].into_iter().chain(words).collect();
     if let Err(why) = slow(&switch) {
