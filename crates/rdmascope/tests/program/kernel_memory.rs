@@ -54,7 +54,11 @@ fn a_device_writes_to_memory_of_a_process_that_is_no_relative() {
     let more = ["-d", "softdev0", "--memory", "process", "-s", "65536", "-n", "50"];
     let of_client: Vec<_> = of_client.iter().map(String::as_str).chain(more).collect();
     let client = finish(as_nobody(&of_client));
-    assert_eq!((client.status, client.stderr.as_str()), (Some(0), ""), "{client:?}");
+    assert_eq!(client.status, Some(0), "{client:?}");
+    // On a busy host the emulated CPUs may be preempted while the placement is measured.
+    let mut told =
+        client.stderr.lines().filter(|line| !line.contains("the core-to-core latency was not measured"));
+    assert_eq!(told.next(), None, "{client:?}");
     assert!(client.stdout.contains(" 65536 "), "{client:?}");
     let ended = server.end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
