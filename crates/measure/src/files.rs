@@ -54,9 +54,9 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// of that name is replaced and not followed.
 ///
 /// # Errors
-/// Those of `write` and of the system; `InvalidInput` for a device, a pipe or a socket, because a
-/// file in the place of `/dev/null` breaks the machine. The old file is still there then, and
-/// nothing of the new one.
+/// The errors of `write` and of the system, and `InvalidInput` for a device, a pipe or a socket: a
+/// file in the place of `/dev/null` breaks the machine. After an error the old file is still there,
+/// and nothing of the new one is.
 pub fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,

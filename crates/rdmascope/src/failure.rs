@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 /// Exit status of a command that could not run or did not finish.
 pub(crate) const DID_NOT_FINISH: u8 = 1;
-/// Exit status of a comparison that found a difference and cannot say more.
+/// Exit status of a comparison that found a difference and cannot say more, or of a fleet of which
+/// too little could be measured.
 pub(crate) const UNDECIDED: u8 = 1;
 /// Exit status if an expectation is not met, a comparison found the new side worse, or a member of
 /// a fleet is slow.
 pub(crate) const NOT_MET: u8 = 3;
-/// Exit status of a run in which some points failed, or of a comparison whose new side has points
-/// that failed.
+/// Exit status of a run in which some points failed, or of a comparison in which points failed on
+/// the new side.
 pub(crate) const PARTIAL: u8 = 4;
 /// Exit status of a program that `exec` found and could not start, as a shell's.
 pub(crate) const NOT_STARTED: u8 = 126;

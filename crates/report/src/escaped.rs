@@ -20,7 +20,7 @@ pub(crate) fn xml(text: &str) -> String {
 
 /// The value of a label of a metric.
 pub(crate) fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    help(text).replace('"', "\\\"")
 }
 
 /// The description of a metric.

@@ -107,13 +107,12 @@ impl<'i> Crowd<'i> {
         Ok(all)
     }
 
-    /// Waits for a time.
+    /// Waits until the deadline has passed.
     ///
     /// # Errors
     ///
     /// If a signal arrives.
-    pub(super) fn pause(&self, time: Duration, sink: &mut dyn Sink) -> Result<(), Error> {
-        let until = Deadline::after(time);
+    pub(super) fn pause(&self, until: Deadline, sink: &mut dyn Sink) -> Result<(), Error> {
         while !until.is_over() {
             let tick = sink.tick().map(Deadline::after);
             ready(Vec::new(), tick.map_or(until, |tick| until.earlier(tick)), self.interrupt)?;

@@ -13,7 +13,7 @@ mod failures;
 
 use std::time::Duration;
 
-use measure::clock::{Clock, Ticks};
+use measure::clock::{Clock, Deadline, Ticks};
 use measure::record::{Point, Status};
 
 use self::failures::Failures;
@@ -142,13 +142,13 @@ impl<'i> Fleet<'i> {
         }
     }
 
-    /// Waits for a time.
+    /// Waits until the deadline has passed.
     ///
     /// # Errors
     ///
     /// If a signal arrives.
-    pub fn pause(&self, time: Duration, sink: &mut dyn Sink) -> Result<(), Error> {
-        self.crowd.pause(time, sink)
+    pub fn pause(&self, until: Deadline, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.crowd.pause(until, sink)
     }
 
     /// Starts the agents of members that have none. Members that do not start are left out.

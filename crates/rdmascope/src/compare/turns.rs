@@ -84,8 +84,8 @@ impl Turns {
         Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first })
     }
 
-    /// Measures the turns that are missing, and reads all. The other arguments are those of the
-    /// comparison that follows.
+    /// Measures the turns that are missing, and reads all. The comparison that follows asks about
+    /// `quantities`, and about experiments instead of points if `by_experiment` is set.
     pub(super) fn measure(
         &self,
         quantities: &[String],

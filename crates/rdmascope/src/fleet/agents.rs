@@ -64,7 +64,7 @@ pub(super) fn started<'i>(
     Ok((agents, asked))
 }
 
-/// Leaves out the members whose device reaches their own memory only, of a fleet that has adapters.
+/// Leaves out the members without an RDMA adapter, in a fleet whose other members have one.
 fn leave_without_adapter(agents: &mut Fleet<'_>, members: usize) {
     for member in 0..members {
         let Ok(hello) = agents.hello(member) else { continue };
@@ -152,7 +152,7 @@ const DESCRIPTORS_OF_AGENT: u64 = 4;
 const DESCRIPTORS_OWN: u64 = 64;
 /// The most CPUs that ranks of one host use.
 const CPUS_MAX: usize = 1024;
-/// The most members whose reasons a refusal gives.
+/// A refusal gives the reasons of at most this many members.
 const REASONS_MAX: usize = 3;
 
 /// What is measured between adapters, and without them.

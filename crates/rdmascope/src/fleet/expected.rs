@@ -8,6 +8,7 @@ use bench::point::PointSpec;
 use measure::expectation::{Bound, Limit};
 use measure::record::{Device, Fleet, FleetMember, Point};
 use measure::store::RunReader;
+use measure::text::value;
 use measure::units::Dimension;
 use report::fleet::{Question, Row, examined, link_limit};
 use serde_json::{Value, json};
@@ -123,17 +124,16 @@ impl Baseline {
     /// this fleet that it does not have.
     pub(super) fn check(&self, plan: &Value, fleet: &Fleet) -> Result<Vec<String>, Usage> {
         let parallel = |fleet: &Fleet| fleet.parallel.map_or("all".to_owned(), |most| most.to_string());
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut kinds = vec![
-            ("the subject".to_owned(), text(&self.plan["fleet"]), text(&plan["fleet"])),
+            ("the subject".to_owned(), value(&self.plan["fleet"]), value(&plan["fleet"])),
             ("the schedule".to_owned(), self.fleet.schedule.clone(), fleet.schedule.clone()),
             ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet)),
         ];
         let experiments = plan["experiments"].as_array().into_iter().flatten().enumerate();
         for (index, experiment) in experiments {
             for (axis, now) in experiment["axes"].as_object().into_iter().flatten() {
-                let earlier = text(&self.plan["experiments"][index]["axes"][axis]);
-                kinds.push((format!("{axis} of {}", text(&experiment["name"])), earlier, text(now)));
+                let earlier = value(&self.plan["experiments"][index]["axes"][axis]);
+                kinds.push((format!("{axis} of {}", value(&experiment["name"])), earlier, value(now)));
             }
         }
         if let Some((what, earlier, now)) = kinds.into_iter().find(|(_, earlier, now)| earlier != now) {

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use bench::process::interrupt::Interrupt;
 use bench::process::sink::Sink;
+use measure::clock::Deadline;
 use measure::record::{self, Point, Run};
 use measure::store::{EndedRun, RunWriter};
 use report::fleet::{Outcome, QUANTITIES, Question, Replay};
@@ -32,9 +33,9 @@ use self::begun::{begun, expect};
 use self::expected::{Baseline, Limits};
 use self::members::Way;
 use self::points::Asked;
-use self::probe::{Measuring, Rest, Time};
+use self::probe::Measuring;
 use self::voice::Voice;
-use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage, harmless, told};
+use crate::failure::{NOT_MET, UNDECIDED, Usage, harmless, told};
 use crate::report::write_html;
 use crate::run::directory;
 use crate::{resume, sink, stdout};
@@ -80,7 +81,6 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let question = question_of(&run)?;
     let writer = RunWriter::create(out, &run)?;
     let replay = Replay::new(&record::Fleet::default(), &question.rows, &[]);
-    let time = arguments.time.map(|limit| Time::new(limit, Duration::ZERO));
     voice.expects(question.points());
     let mut measuring = Measuring {
         agents,
@@ -92,8 +92,9 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
         voice,
         next_id: 0,
         visited: Vec::new(),
-        time,
-        rest: Rest::new(arguments.visits_apart),
+        time: arguments.time.map(Deadline::after),
+        apart: arguments.visits_apart,
+        rest: Deadline::after(arguments.visits_apart),
     };
     let all = 0..question.hosts.count;
     measuring.note_left(all)?;
@@ -149,8 +150,9 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         voice,
         next_id,
         visited: Vec::new(),
-        time: arguments.time.map(|limit| Time::new(limit, used)),
-        rest: Rest::new(arguments.visits_apart),
+        time: arguments.time.map(|limit| Deadline::after(limit.saturating_sub(used))),
+        apart: arguments.visits_apart,
+        rest: Deadline::after(arguments.visits_apart),
     };
     finish(measuring, &question, directory, arguments.json)
 }
@@ -188,7 +190,7 @@ fn finish(
     let status = match outcome {
         Outcome::Healthy => 0,
         Outcome::Culprits => NOT_MET,
-        Outcome::Undecided => DID_NOT_FINISH,
+        Outcome::Undecided => UNDECIDED,
     };
     let text = report::fleet::text(&run, &fleet, question, &examined, replay.tails(), stdout::line());
     let shown = match is_json {

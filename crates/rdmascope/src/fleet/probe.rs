@@ -8,7 +8,7 @@ use bench::Error;
 use bench::point::PointSpec;
 use bench::process::fleet::{Fleet, Group};
 use bench::process::sink::Sink;
-use measure::clock::{Clock, Ticks};
+use measure::clock::Deadline;
 use measure::record::{InFleet, Point, Run};
 use measure::store::RunWriter;
 use report::fleet::{Replay, Step};
@@ -31,51 +31,12 @@ pub(super) struct Measuring<'i> {
     pub(super) next_id: u64,
     /// Members whose agents are started again before the next measurement.
     pub(super) visited: Vec<usize>,
-    pub(super) time: Option<Time>,
-    pub(super) rest: Rest,
-}
-
-/// The time since the last round, and what it has to be before a visit.
-pub(super) struct Rest {
-    clock: Clock,
-    last: Ticks,
-    apart: Duration,
-}
-
-impl Rest {
-    /// Starts now: what an earlier process measured is longer ago.
-    pub(super) fn new(apart: Duration) -> Self {
-        let clock = Clock::monotonic();
-        Self { clock, last: clock.now(), apart }
-    }
-
-    fn ended(&mut self) {
-        self.last = self.clock.now();
-    }
-
-    fn left(&self) -> Duration {
-        let passed = Duration::from_nanos(self.clock.ns(self.clock.now().since(self.last)));
-        self.apart.saturating_sub(passed)
-    }
-}
-
-/// The time that the rounds of the schedule may take.
-pub(super) struct Time {
-    clock: Clock,
-    began: Ticks,
-    limit: Duration,
-}
-
-impl Time {
-    /// Starts now, after earlier processes have used some of the time.
-    pub(super) fn new(limit: Duration, used: Duration) -> Self {
-        let clock = Clock::monotonic();
-        Self { clock, began: clock.now(), limit: limit.saturating_sub(used) }
-    }
-
-    fn is_over(&self) -> bool {
-        Duration::from_nanos(self.clock.ns(self.clock.now().since(self.began))) >= self.limit
-    }
+    /// When the rounds of the schedule end.
+    pub(super) time: Option<Deadline>,
+    /// The time between the last round and a visit.
+    pub(super) apart: Duration,
+    /// When the next visit may begin. What an earlier process measured is longer ago.
+    pub(super) rest: Deadline,
 }
 
 impl Measuring<'_> {
@@ -158,13 +119,13 @@ impl Probe for Measuring<'_> {
             self.voice.begins(phase(round.purpose));
             if !visited.is_empty() {
                 self.agents.end(&visited, &mut self.voice);
-                self.agents.pause(self.rest.left(), &mut self.voice)?;
+                self.agents.pause(self.rest, &mut self.voice)?;
             }
         }
         let number = self.replay.next();
         for step in &lacking {
             self.measure(step, number)?;
-            self.rest.ended();
+            self.rest = Deadline::after(self.apart);
         }
         Ok(self.replay.take(round))
     }
@@ -179,7 +140,7 @@ impl Probe for Measuring<'_> {
         if let Some(went_on) = self.replay.went_on() {
             return went_on;
         }
-        let is_over = self.time.as_ref().is_some_and(Time::is_over);
+        let is_over = self.time.is_some_and(Deadline::is_over);
         if is_over && let Some(fleet) = &mut self.run.fleet {
             fleet.rounds_in_time = u32::try_from(self.replay.next()).ok();
             self.replay.ends_in_time(fleet);

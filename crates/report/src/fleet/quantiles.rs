@@ -19,8 +19,11 @@ pub(crate) const SHARES: [(&str, Share); 7] = [
 /// The values of the pairs at [`SHARES`], in ns or bytes/s; none without a pair.
 pub(crate) fn quantiles(row: &Row, judged: &Judged) -> Option<[f64; SHARES.len()]> {
     // Whole ns or bytes/s: more digits are not shown.
-    let mut values: Vec<u64> =
-        judged.cells.iter().map(|cell| row.of_log(cell.value).round() as u64).collect();
+    at_shares(judged.cells.iter().map(|cell| row.of_log(cell.value).round() as u64).collect())
+}
+
+/// Values at [`SHARES`] of them; none without a value.
+pub(super) fn at_shares(mut values: Vec<u64>) -> Option<[f64; SHARES.len()]> {
     values.sort_unstable();
     let all: Option<Vec<f64>> =
         SHARES.iter().map(|(_, share)| quantile(&values, *share).map(|value| value as f64)).collect();

@@ -7,7 +7,7 @@ use measure::record::{Point, Status};
 use measure::stats::{Share, quantile};
 use verdict::fleet::Judged;
 
-use super::quantiles::{SHARES, quantiles};
+use super::quantiles::{SHARES, at_shares, quantiles};
 use super::value::Row;
 
 /// The 99 % latencies of each pair, in ns.
@@ -38,11 +38,7 @@ impl Tails {
             all.sort_unstable();
             quantile(&all, Share::P50)
         });
-        let mut medians: Vec<u64> = medians.collect::<Option<_>>()?;
-        medians.sort_unstable();
-        let all: Option<Vec<f64>> =
-            SHARES.iter().map(|(_, share)| quantile(&medians, *share).map(|value| value as f64)).collect();
-        all?.try_into().ok()
+        at_shares(medians.collect::<Option<_>>()?)
     }
 }
 
