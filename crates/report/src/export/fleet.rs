@@ -2,8 +2,10 @@
 //! slow, and one for the verdict. A pair or a group has a test only if it is slow. The points of a
 //! fleet have no tests: they are too many, and none of them decides anything alone.
 
+use std::collections::BTreeSet;
+
 use measure::record::Fleet;
-use verdict::fleet::Place;
+use verdict::fleet::{Against, Congestion, Place};
 
 use super::exported::Exported;
 use super::test::{Outcome, Test};
@@ -20,8 +22,9 @@ pub(super) fn tests(run: &Exported<'_>) -> Option<Vec<Test>> {
     let members = (0u32..)
         .zip(&fleet.members)
         .map(|(index, member)| Test::new("members", &member.name, result_of_member(&found, fleet, index)));
-    let others = culprits(&found.examined).into_iter().filter(|place| !matches!(place, Place::Host(_)));
-    let others = others.map(|place| {
+    let places = missed(&found).map(|missed| missed.place).chain(culprits(&found.examined));
+    let others: BTreeSet<Place> = places.filter(|place| !matches!(place, Place::Host(_))).collect();
+    let others = others.into_iter().map(|place| {
         let name = found.words().names.place(place, None);
         Test::new("culprits", &name, Outcome::Failure(sentences(&found, place)))
     });
@@ -53,11 +56,18 @@ fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
     }
 }
 
-/// What is said of a culprit, in all quantities.
+/// What misses an expectation under load alone: no culprit, and yet the fleet ends with status 3.
+fn missed<'f>(found: &'f Found<'_>) -> impl Iterator<Item = &'f Congestion> {
+    found.examined.congestion.iter().filter(|one| one.against == Against::Floor)
+}
+
+/// What is said of a place that is slow, in all quantities.
 fn sentences(found: &Found<'_>, place: Place) -> String {
     let words = found.words();
     let of_place = found.examined.culprits.iter().filter(|culprit| culprit.place == place);
-    of_place.map(|culprit| words.culprit(culprit)).collect::<Vec<_>>().join("; ")
+    let missed = missed(found).filter(|missed| missed.place == place);
+    let all = of_place.map(|culprit| words.culprit(culprit));
+    all.chain(missed.map(|missed| words.congestion(missed))).collect::<Vec<_>>().join("; ")
 }
 
 /// The class of the verdict.

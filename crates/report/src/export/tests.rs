@@ -376,6 +376,28 @@ fn a_fleet_has_a_test_for_each_member_and_its_culprits_fail() {
     );
 }
 
+/// Such a fleet has no culprit and ends with status 3.
+#[test]
+fn what_misses_an_expectation_under_load_alone_fails_its_test() {
+    let congestion = |place: Value| {
+        json!({
+            "quantity": 1, "place": place, "way": "send", "against": "floor", "screened": -0.5, "again": -0.5,
+            "isolated": 0.1,
+        })
+    };
+    let mut found = found("culprits", &[]);
+    found["congestion"] =
+        json!([congestion(json!({ "host": 0 })), congestion(json!({ "pair": { "a": 1, "b": 2 } }))]);
+    let xml = exported(Format::Junit, &fleet(Some(found)), &[]);
+    for part in [
+        " failures=\"2\" ",
+        "classname=\"rdmascope.fleet.members\" name=\"n1\" time=\"0.000000\"><failure message=\"n1: throughput: ",
+        "classname=\"rdmascope.fleet.culprits\" name=\"n2 - n3\" time=\"0.000000\"><failure message=\"n2 -&gt; n3: ",
+    ] {
+        assert!(xml.contains(part), "{part}: {xml}");
+    }
+}
+
 #[test]
 fn a_row_of_a_fleet_names_its_members_and_its_round() {
     let mut points = points();
