@@ -5,8 +5,8 @@ use std::path::{Component, Path};
 
 use crate::failure::{Usage, harmless};
 
-/// Returns a name for each directory: the last part of its path, and as many parts before it as tell
-/// it from the other directories. The name of `.` is that of the directory that it stands for.
+/// Returns a name for each directory: the last part of its path, and as many parts before it as
+/// tell it from the other directories. The name of `.` is that of the directory that it stands for.
 ///
 /// # Errors
 ///

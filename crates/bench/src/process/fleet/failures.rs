@@ -66,8 +66,7 @@ mod tests {
         if works { Status::Measured } else { Status::Failed { error: "the link is down".to_owned() } }
     }
 
-    /// Measures all pairs of members, of which those in `broken` fail. Returns the members that were
-    /// given up.
+    /// Measures all pairs of members, of which those in `broken` fail. Returns who was given up.
     fn given_up(members: usize, broken: &[usize]) -> Vec<usize> {
         let mut failures = Failures::default();
         let mut gone = Vec::new();
@@ -90,7 +89,7 @@ mod tests {
         assert_eq!(given_up(8, &[]), [0; 0]);
         assert_eq!(given_up(8, &[3]), [3]);
         assert_eq!(given_up(12, &[2, 3, 4, 5]), [2, 3, 4, 5]);
-        // Only two of the partners measure with anyone: that is too few to give a member up.
+        // Only two of the partners measure with anyone: too few to give a member up.
         assert_eq!(given_up(4, &[0, 1]), [0; 0]);
     }
 
