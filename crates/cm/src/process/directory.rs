@@ -376,6 +376,7 @@ pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<Pr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::forks::CHILDREN;
 
     fn claim(address: &str) -> Claim {
         let address = address.parse().unwrap();
@@ -435,6 +436,7 @@ mod tests {
 
     #[test]
     fn a_port_is_free_again_when_its_hold_goes() {
+        let _childless = CHILDREN.read().unwrap_or_else(PoisonError::into_inner);
         let mut directory = Directory::default();
         // Ports outside the range are taken only on request, so the port stays free between the
         // steps.
@@ -455,6 +457,7 @@ mod tests {
 
     #[test]
     fn who_listens_shares_with_nobody() {
+        let _childless = CHILDREN.read().unwrap_or_else(PoisonError::into_inner);
         let mut directory = Directory::default();
         let shared = |port: u16| Claim { is_shared: true, ..claim(&format!("127.0.0.2:{port}")) };
         let (port, mut first) = take(&mut directory, &shared(0)).unwrap();

@@ -88,6 +88,11 @@ impl Drop for Private {
     }
 }
 
+/// Held by tests that start children, and shared by tests whose sockets have to be the only ones:
+/// a child has copies of all of them for a moment.
+#[cfg(test)]
+pub(super) static CHILDREN: std::sync::RwLock<()> = std::sync::RwLock::new(());
+
 #[cfg(test)]
 mod tests {
     use std::ffi::c_void;
@@ -95,6 +100,8 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::fcntl_dupfd_cloexec;
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+
+    use std::sync::PoisonError;
 
     use super::*;
 
@@ -120,6 +127,7 @@ mod tests {
 
     #[test]
     fn a_child_has_no_private_socket() {
+        let _alone = CHILDREN.write().unwrap_or_else(PoisonError::into_inner);
         watch();
         let (own, peer) = pair();
         let fd = own.as_fd().as_raw_fd();
@@ -147,6 +155,7 @@ mod tests {
 
     #[test]
     fn a_child_of_vfork_borrows_the_memory() {
+        let _alone = CHILDREN.write().unwrap_or_else(PoisonError::into_inner);
         watch();
         let mut stack = vec![0_u128; 1 << 12];
         let top = stack.as_mut_ptr_range().end;

@@ -242,10 +242,8 @@ fn a_fleet_of_many_agents_measures_a_round() {
 #[test]
 fn the_verdict_is_also_an_object() {
     let scratch = Scratch::on_one_cpu();
-    let words = [
-        "fleet", "tcp", "--local", "4", "--json", "--passes", "2", "-n", "50", "-D", "20ms", "--out", "fleet",
-    ];
-    let ended = scratch.run(&words);
+    let words = ["fleet", "tcp", "--local", "4", "--json", "--passes", "2", "--out", "fleet"];
+    let ended = scratch.run(&[&words[..], &SHORT].concat());
     let verdict: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(verdict["members"], 4, "{verdict}");
     assert_eq!(verdict["quantities"]["throughput"]["count"], 12, "{verdict}");
