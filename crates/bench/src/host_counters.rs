@@ -35,10 +35,10 @@ impl Ways {
     /// The union of two sets.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.interfaces.extend(other.interfaces);
-        self.interfaces.sort();
+        self.interfaces.sort_unstable();
         self.interfaces.dedup();
         self.ports.extend(other.ports);
-        self.ports.sort();
+        self.ports.sort_unstable();
         self.ports.dedup();
         self
     }

@@ -42,7 +42,7 @@ pub use axes::Axes;
 pub use calibration::Calibration;
 pub use cost::Cost;
 pub use fairness::Fairness;
-pub use fleet::{Fleet, FleetMember, FleetQuantity, InFleet};
+pub use fleet::{Fleet, FleetMember, FleetQuantity, FleetTimeLeft, InFleet};
 pub use kinds::{LatencyKind, Scale};
 pub use latency::{Histogram, Latency, Mavericks};
 pub use launch::{Launch, LaunchedRank};

@@ -126,6 +126,8 @@ pub enum Why {
     },
     /// The interval is too wide, and even ten times the units would not decide.
     Noise,
+    /// The clock's step or what sessions differ anyway is too large: units do not make it smaller.
+    Floor,
 }
 
 /// Repetitions beyond this many times those at hand are not proposed.
@@ -234,7 +236,7 @@ impl Limits {
         let holds = self.design != Design::Sessions || floor.is_some();
         let verdict = match (interval, shift) {
             _ if prepared.differs => Verdict::Undecided(Why::Placement),
-            (Some(interval), Some(shift)) => match self.verdict(interval, shift, prepared.all) {
+            (Some(interval), Some(shift)) => match self.verdict(interval, shift, least, prepared.all) {
                 Verdict::Worse | Verdict::Better if !holds => Verdict::Differs,
                 verdict => verdict,
             },
@@ -247,8 +249,9 @@ impl Limits {
     }
 
     /// The verdict on an interval. `all` are the units of each side, of which those of other
-    /// regimes were left out, as they will be of more units.
-    fn verdict(&self, [low, high]: [f64; 2], shift: f64, all: [usize; 2]) -> Verdict {
+    /// regimes were left out, as they will be of more units. No number of units makes the interval
+    /// narrower than `least` on each side.
+    fn verdict(&self, [low, high]: [f64; 2], shift: f64, least: f64, all: [usize; 2]) -> Verdict {
         if -self.margin < low && high < self.margin {
             return Verdict::Same;
         }
@@ -262,7 +265,11 @@ impl Limits {
         // within the margin.
         let n = all[0].min(all[1]);
         let half = (high - low) / 2.0;
-        let needed = half / shift.abs().max(self.margin - shift.abs());
+        let enough = shift.abs().max(self.margin - shift.abs());
+        if least >= enough {
+            return Verdict::Undecided(Why::Floor);
+        }
+        let needed = half / enough;
         let units = (n as f64 * needed * needed).ceil();
         Verdict::Undecided(match units <= (MORE_MAX * n) as f64 {
             true => Why::Wide { units: (units as usize).max(n + 1) },
@@ -332,7 +339,7 @@ mod tests {
             |question: &Question| compare(std::slice::from_ref(question), Design::Unpaired, 0.05).remove(0);
         assert_eq!(answer(&tied).interval, Some([-0.1, 0.1]));
         tied.sides[1] = side(-0.09);
-        assert_eq!(answer(&tied).verdict, Verdict::Undecided(Why::Wide { units: 13 }));
+        assert_eq!(answer(&tied).verdict, Verdict::Undecided(Why::Floor));
         tied.step = 0.01;
         assert_eq!(answer(&tied).verdict, Verdict::Worse);
         tied.history = vec![0.0, 0.05, 0.0, 0.05, 0.0, 0.05];

@@ -117,7 +117,7 @@ impl Source<'_> {
 
     fn entries(&self, table: DeTable<'_>) -> Vec<Entry> {
         let mut pairs: Vec<(Spanned<DeString<'_>>, Spanned<DeValue<'_>>)> = table.into_iter().collect();
-        pairs.sort_by_key(|(key, _)| key.span().start);
+        pairs.sort_unstable_by_key(|(key, _)| key.span().start);
         let entry = |(key, value): (Spanned<DeString<'_>>, Spanned<DeValue<'_>>)| Entry {
             place: self.place(key.span().start),
             key: key.into_inner().into_owned(),

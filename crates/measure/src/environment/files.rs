@@ -67,7 +67,7 @@ impl Root {
         let entries = directory.into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
         let mut names: Vec<String> = names.filter(|name| name != "." && name != "..").collect();
-        names.sort_by_key(|name| (number_at_end(name), name.clone()));
+        names.sort_unstable_by_key(|name| (number_at_end(name), name.clone()));
         names
     }
 

@@ -23,13 +23,17 @@ pub struct Fleet {
     /// The most pairs that were measured at the same time; absent where the schedule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
-    /// The time for the rounds of the schedule, in s; absent without a limit.
+    /// The time for the fleet from its first round on, in s; absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// The rounds of the schedule that were measured in that time; absent while they are measured,
-    /// and where time did not end them.
+    /// The rounds of the schedule that were measured in the part of that time that is for them;
+    /// absent while they are measured, and where time did not end them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_in_time: Option<u32>,
+    /// The part of that time that was left for suspects; absent until the schedule has ended, and
+    /// without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_left: Option<FleetTimeLeft>,
     /// The least deficit that is said, as a share: 0.05 for 5 %.
     pub least: f64,
     /// The natural difference between healthy hosts, as a share.
@@ -67,6 +71,15 @@ pub struct FleetMember {
     pub groups: BTreeMap<String, String>,
 }
 
+/// The time that is left for the suspects of a fleet, in rounds.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct FleetTimeLeft {
+    /// As many rounds fit.
+    pub rounds: u32,
+    /// As many rounds would fit into the time that passes before a visit begins.
+    pub before_visit: u32,
+}
+
 /// A quantity by which the members of a fleet are compared.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct FleetQuantity {
@@ -77,6 +90,10 @@ pub struct FleetQuantity {
     /// compared with each other alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<f64>,
+    /// The value that is expected of each member, where it is not the same of all. Of a pair, the
+    /// lesser one of both is expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected_of: Vec<f64>,
     /// The cells of the baseline: the index of the sender and of the receiver in this fleet, and
     /// the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use ::report::compare::{Sheet, formats};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use measure::files;
 use serde::Serialize;
 
+use crate::report::output::Output;
 use crate::stdout;
 
 /// How the verdict is printed.
@@ -37,8 +37,7 @@ impl OutputArguments {
     /// Prints the verdict, and writes the page.
     pub(super) fn write(&self, sheet: &Sheet, whole: &impl Serialize) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
-            let written = files::replace(path, |file| sheet.write_page(file).map_err(anyhow::Error::from));
-            written.with_context(|| format!("cannot write {}", path.display()))?;
+            Output::named(path)?.write(|file| Ok(sheet.write_page(file)?))?;
         }
         match self.format {
             Format::Table => stdout::print_folded(&formats::table(sheet))?,

@@ -60,7 +60,7 @@ fn inside(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
             found.push(path);
         }
     }
-    found.sort();
+    found.sort_unstable();
     Ok(found)
 }
 

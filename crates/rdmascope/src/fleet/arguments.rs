@@ -79,11 +79,12 @@ pub(crate) struct FleetArguments {
     /// Most pairs that are measured at the same time [default: as many as the schedule has].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) parallel: Option<u32>,
-    /// Time for the rounds of the schedule, such as 2min; it ends between two rounds. Suspects are
-    /// measured again after it.
+    /// Time for the whole fleet, such as 10min, once its agents have started. The schedule ends
+    /// between two rounds, and leaves time for suspects.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub(super) time: Option<Duration>,
-    /// Time between two visits of the suspects: a host that is slow for a third of it is cleared.
+    /// Time between two visits of the suspects, of which --time allows at most an eighth: a host
+    /// that is slow for a third of it is cleared.
     #[arg(long, value_name = "TIME", default_value = VISITS_APART, value_parser = time)]
     pub(super) visits_apart: Duration,
     /// Least deficit that is said, in percent of the others.

@@ -69,6 +69,7 @@ pub(super) fn begun(
             parallel: arguments.parallel,
             time_s: arguments.time.map(|time| time.as_secs_f64()),
             rounds_in_time: None,
+            time_left: None,
             least: arguments.least,
             tolerance: arguments.tolerance,
             alpha: ALPHA,
@@ -97,11 +98,15 @@ pub(super) fn expect(
     for quantity in &mut fleet.quantities {
         let row = Row::named(&quantity.name);
         let is_rate = row.is_some_and(|row| row.is_rate);
-        quantity.expected = match is_rate {
-            true => asked.spec(&quantity.name).and_then(|spec| limits.least(spec, &run.devices).transpose()),
-            false => limits.at_most.map(Ok),
+        if !is_rate {
+            quantity.expected = limits.at_most;
+        } else if let Some(spec) = asked.spec(&quantity.name)
+            && let Some(of) = limits.least(spec, &run.devices, fleet.members.len())?
+        {
+            let is_same = of.iter().all(|value| *value == of[0]);
+            quantity.expected = is_same.then_some(of[0]);
+            quantity.expected_of = if is_same { Vec::new() } else { of };
         }
-        .transpose()?;
         if let Some(baseline) = baseline {
             quantity.baseline = baseline.cells(&quantity.name, &fleet.members);
             if quantity.baseline.is_empty() {

@@ -51,24 +51,35 @@ impl Limits {
         Ok(Self { at_least: at_least.transpose()?, at_most: at_most.transpose()? })
     }
 
-    /// Returns the least throughput of a pair, in bytes/s, if one is stated.
-    pub(super) fn least(&self, spec: &PointSpec, devices: &[Device]) -> Result<Option<f64>, Usage> {
+    /// Returns the least throughput of each member's pairs, in bytes/s, if one is stated: what the
+    /// member's own link carries decides where a part of the link is asked for.
+    pub(super) fn least(
+        &self,
+        spec: &PointSpec,
+        devices: &[Device],
+        members: usize,
+    ) -> Result<Option<Vec<f64>>, Usage> {
         match &self.at_least {
             None => Ok(None),
-            Some((_, Limit::Number { at, .. })) => Ok(Some(*at)),
+            Some((_, Limit::Number { at, .. })) => Ok(Some(vec![*at; members])),
             Some((text, Limit::OfLink(share))) => {
-                let link = |device: &Device| device.attributes.get("link").cloned();
-                if let Some([a, b]) = devices.windows(2).find(|pair| link(&pair[0]) != link(&pair[1])) {
-                    let names = [a, b].map(|device| format!("{} of member {}", device.name, device.rank + 1));
-                    return Err(Usage(format!(
-                        "--at-least {text}: the links of {} differ: give a bandwidth such as 10Gb/s",
-                        names.join(" and ")
-                    )));
+                let mut least = vec![None; members];
+                for device in devices {
+                    let limit = link_of_pair(spec, device).ok_or_else(|| {
+                        let name = format!("{} of member {}", device.name, device.rank + 1);
+                        let unknown = format!("what the link of {name} carries is not known here");
+                        Usage(format!("--at-least {text}: {unknown}: give a bandwidth such as 10Gb/s"))
+                    })?;
+                    if let Some(own) = least.get_mut(device.rank as usize) {
+                        *own = Some(share * limit);
+                    }
                 }
-                let limit = shape(spec, devices).and_then(|point| link_limit(&point, devices, PATTERNS));
-                let unknown = "what the link carries is not known here: give a bandwidth such as 10Gb/s";
-                let limit = limit.ok_or_else(|| Usage(format!("--at-least {text}: {unknown}")))?;
-                Ok(Some(share * limit))
+                // A member without a device is not measured.
+                let any = least.iter().copied().flatten().next().ok_or_else(|| {
+                    let unknown = "what the link carries is not known here";
+                    Usage(format!("--at-least {text}: {unknown}: give a bandwidth such as 10Gb/s"))
+                })?;
+                Ok(Some(least.into_iter().map(|own| own.unwrap_or(any)).collect()))
             }
         }
     }
@@ -82,15 +93,26 @@ fn limit(option: &str, text: &str, bound: &str, dimension: Dimension, example: &
     Ok(bound.limit)
 }
 
-/// Returns a point of the first two devices as it will be measured, without numbers.
-fn shape(spec: &PointSpec, devices: &[Device]) -> Option<Point> {
-    let members: Vec<u32> = devices.iter().map(|device| device.rank).take(2).collect();
+/// Returns what the link of a device carries between two of its kind, in bytes/s, in a point as it
+/// will be measured.
+fn link_of_pair(spec: &PointSpec, device: &Device) -> Option<f64> {
+    // Nothing says that both are one port, whose messages would need no link.
+    let mut attributes = device.attributes.clone();
+    attributes.remove("node_guid");
+    let devices = [0, 1].map(|rank| Device { rank, attributes: attributes.clone(), ..device.clone() });
+    // What a point resolves when it is measured.
+    let mut axes = json!(spec.axes);
+    if let Some(active) = device.attributes.get("active_mtu_bytes").filter(|_| axes["mtu_bytes"] == "active")
+    {
+        axes["mtu_bytes"] = active.clone();
+    }
     let shape = json!({
-        "id": 0, "experiment": spec.experiment, "pattern": spec.pattern.name(), "axes": spec.axes,
-        "status": "measured", "repetition": 0, "wall_ns": 0, "fleet": {"round": 0, "members": members},
+        "id": 0, "experiment": spec.experiment, "pattern": spec.pattern.name(), "axes": axes,
+        "status": "measured", "repetition": 0, "wall_ns": 0, "fleet": {"round": 0, "members": [0, 1]},
         "throughput": {"bytes_per_s": 0.0, "messages_per_s": 0.0, "direction": "uni"},
     });
-    serde_json::from_value(shape).ok()
+    let point: Point = serde_json::from_value(shape).ok()?;
+    link_limit(&point, &devices, PATTERNS)
 }
 
 /// Senders, receivers and values.
@@ -155,5 +177,51 @@ impl Baseline {
         };
         let of = self.cells.iter().filter(|(name, _)| name == quantity).flat_map(|(_, cells)| cells);
         of.filter_map(|(from, to, value)| Some((here(*from)?, here(*to)?, *value))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::points::Asked;
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: FleetArguments,
+    }
+
+    /// Adapters with these links, of the members 1 and more.
+    fn adapters(links: &[&str]) -> Vec<Device> {
+        let device = |(link, rank): (&&str, u32)| {
+            let shape = json!({
+                "rank": rank, "name": "mlx5_0", "provider": "mlx5",
+                "attributes": {
+                    "kind": "hardware", "link_layer": "InfiniBand", "gid_type": "IB", "link": link, "port": 1,
+                    "node_guid": "248a070300000001", "active_mtu_bytes": 4096,
+                },
+            });
+            serde_json::from_value(shape).unwrap()
+        };
+        links.iter().zip(1..).map(device).collect()
+    }
+
+    #[test]
+    fn a_part_of_the_link_is_one_of_the_link_of_each_member() {
+        let words = ["fleet", "send", "--local", "4", "--at-least", "50%"];
+        let arguments = Command::parse_from(words).arguments;
+        let limits = Limits::of(&arguments).unwrap();
+        let asked = Asked::of("send", &arguments).unwrap();
+        let spec = asked.spec("throughput").unwrap();
+        let least = |links: &[&str]| limits.least(spec, &adapters(links), 4);
+        let mixed = least(&["4X EDR", "4X FDR", "4X EDR"]).unwrap().unwrap();
+        // Half of 100 Gb/s without the headers of packets. The first member is left out.
+        assert!((5.9e9..6.25e9).contains(&mixed[1]), "{mixed:?}");
+        assert_eq!([mixed[0], mixed[3]], [mixed[1]; 2]);
+        assert!((mixed[2] / mixed[1] - 0.5454).abs() < 1e-3, "{mixed:?}");
+        let Err(Usage(why)) = least(&["4X EDR", "unknown"]) else { panic!("a link is unknown") };
+        assert!(why.starts_with("--at-least 50%: what the link of mlx5_0 of member 3 carries"), "{why}");
     }
 }

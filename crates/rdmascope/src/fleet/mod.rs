@@ -12,16 +12,16 @@ mod hosts;
 mod members;
 mod points;
 mod probe;
+mod time;
 mod voice;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench::process::interrupt::Interrupt;
 use bench::process::sink::Sink;
-use measure::clock::Deadline;
 use measure::record::{self, Point, Run};
 use measure::store::{EndedRun, RunWriter};
 use report::fleet::{Outcome, QUANTITIES, Question, Replay};
@@ -34,6 +34,7 @@ use self::expected::{Baseline, Limits};
 use self::members::Way;
 use self::points::Asked;
 use self::probe::Measuring;
+use self::time::Time;
 use self::voice::Voice;
 use crate::failure::{NOT_MET, UNDECIDED, Usage, harmless, told};
 use crate::report::write_html;
@@ -61,7 +62,10 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let interrupt = Interrupt::install()?;
     let mut voice = Voice::new(0);
+    time::warning(arguments).iter().for_each(|warning| voice.warning(warning));
+    let began = Instant::now();
     let (mut agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
+    let starting = began.elapsed();
     let mut run = begun(arguments, words, members, &asked, &agents);
     if let Some(pairs) = pin(&mut agents, &run.environments, arguments)
         && !question_of(&run)?.options.schedule.is_fan
@@ -80,7 +84,8 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     }
     let question = question_of(&run)?;
     let writer = RunWriter::create(out, &run)?;
-    let replay = Replay::new(&record::Fleet::default(), &question.rows, &[]);
+    let time = Time::of(arguments, starting, Duration::ZERO);
+    let replay = Replay::new(&question, &record::Fleet::default(), &[]);
     voice.expects(question.points());
     let mut measuring = Measuring {
         agents,
@@ -92,9 +97,8 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
         voice,
         next_id: 0,
         visited: Vec::new(),
-        time: arguments.time.map(Deadline::after),
-        apart: arguments.visits_apart,
-        rest: Deadline::after(arguments.visits_apart),
+        rest: time.next_visit(),
+        time,
     };
     let all = 0..question.hosts.count;
     measuring.note_left(all)?;
@@ -136,8 +140,8 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         agents.leave(*member as usize, reason.clone());
     }
     pin(&mut agents, &ended.run.environments, &arguments);
-    let replay = Replay::new(&fleet, &question.rows, &ended.points);
-    let used = used(&ended.points);
+    let replay = Replay::new(&question, &fleet, &ended.points);
+    let time = Time::of(&arguments, Duration::ZERO, used(&ended.points));
     let next_id = ended.points.iter().map(|point| point.id + 1).max().unwrap_or(0);
     let run = Run { ended: None, ..ended.run.clone() };
     let measuring = Measuring {
@@ -150,9 +154,8 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         voice,
         next_id,
         visited: Vec::new(),
-        time: arguments.time.map(|limit| Deadline::after(limit.saturating_sub(used))),
-        apart: arguments.visits_apart,
-        rest: Deadline::after(arguments.visits_apart),
+        rest: time.next_visit(),
+        time,
     };
     finish(measuring, &question, directory, arguments.json)
 }

@@ -2,18 +2,18 @@
 //! else from the agents.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use bench::Error;
 use bench::point::PointSpec;
 use bench::process::fleet::{Fleet, Group};
 use bench::process::sink::Sink;
 use measure::clock::Deadline;
-use measure::record::{InFleet, Point, Run};
+use measure::record::{self, InFleet, Point, Run};
 use measure::store::RunWriter;
 use report::fleet::{Replay, Step};
-use verdict::fleet::{Measured, Probe, Purpose, Round};
+use verdict::fleet::{Measured, Probe, Purpose, Round, TimeLeft};
 
+use super::time::Time;
 use super::voice::Voice;
 
 /// The measurements of a fleet.
@@ -31,10 +31,7 @@ pub(super) struct Measuring<'i> {
     pub(super) next_id: u64,
     /// Members whose agents are started again before the next measurement.
     pub(super) visited: Vec<usize>,
-    /// When the rounds of the schedule end.
-    pub(super) time: Option<Deadline>,
-    /// The time between the last round and a visit.
-    pub(super) apart: Duration,
+    pub(super) time: Time,
     /// When the next visit may begin. What an earlier process measured is longer ago.
     pub(super) rest: Deadline,
 }
@@ -102,6 +99,17 @@ impl Measuring<'_> {
         }
     }
 
+    /// Adds to the record how far time went.
+    fn note_time(&mut self, note: impl FnOnce(&mut record::Fleet)) {
+        let Some(fleet) = &mut self.run.fleet else { return };
+        note(fleet);
+        self.replay.ends_in_time(fleet);
+        // Without it in the record, a resumed fleet goes by the time that it has then.
+        if let Err(error) = self.write() {
+            self.voice.warning(&error.to_string());
+        }
+    }
+
     /// Writes what is known of the run.
     pub(super) fn write(&self) -> Result<(), Error> {
         let kept = |cause: measure::Error| Error::Sink { point: self.next_id, cause: cause.into() };
@@ -125,7 +133,7 @@ impl Probe for Measuring<'_> {
         let number = self.replay.next();
         for step in &lacking {
             self.measure(step, number)?;
-            self.rest = Deadline::after(self.apart);
+            self.rest = self.time.next_visit();
         }
         Ok(self.replay.take(round))
     }
@@ -140,16 +148,21 @@ impl Probe for Measuring<'_> {
         if let Some(went_on) = self.replay.went_on() {
             return went_on;
         }
-        let is_over = self.time.is_some_and(Deadline::is_over);
-        if is_over && let Some(fleet) = &mut self.run.fleet {
-            fleet.rounds_in_time = u32::try_from(self.replay.next()).ok();
-            self.replay.ends_in_time(fleet);
-            // A record without this number is measured on when it is resumed.
-            if let Err(error) = self.write() {
-                self.voice.warning(&error.to_string());
-            }
+        let is_over = self.time.is_schedule_over();
+        if is_over {
+            let rounds = u32::try_from(self.replay.next()).ok();
+            self.note_time(|fleet| fleet.rounds_in_time = rounds);
         }
         !is_over
+    }
+
+    fn time_left(&mut self) -> Option<TimeLeft> {
+        let rounds = self.replay.next();
+        if self.replay.time_left().is_none() {
+            let left = self.time.left(rounds);
+            self.note_time(|fleet| fleet.time_left = left);
+        }
+        self.replay.time_left()
     }
 }
 

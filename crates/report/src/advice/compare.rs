@@ -85,7 +85,7 @@ pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
 /// values are times of messages. Smaller differences have no meaning.
 fn step(ours: &[f64], theirs: &[f64]) -> f64 {
     let mut all: Vec<f64> = ours.iter().chain(theirs).copied().collect();
-    all.sort_by(f64::total_cmp);
+    all.sort_unstable_by(f64::total_cmp);
     let steps = all.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
     steps.reduce(f64::min).unwrap_or(0.0)
 }
@@ -98,7 +98,7 @@ fn paired(differences: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     let mut means: Vec<f64> = starts
         .flat_map(|(index, one)| differences[index..].iter().map(move |other| (one + other) / 2.0))
         .collect();
-    means.sort_by(f64::total_cmp);
+    means.sort_unstable_by(f64::total_cmp);
     let estimate = median(means.clone())?;
     let ranks: Vec<usize> = (1..=differences.len()).map(|rank| 2 * rank).collect();
     let cut = (0..means.len() / 2).take_while(|cut| chance(&ranks, 2 * cut) <= LEVEL).last();

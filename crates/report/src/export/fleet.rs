@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use measure::record::Fleet;
-use verdict::fleet::{Against, Congestion, Place};
+use verdict::fleet::Place;
 
 use super::exported::Exported;
 use super::test::{Outcome, Test};
-use crate::fleet::{self, Found, culprits, open, outcome};
+use crate::fleet::{self, Found, culprits, missed, open, outcome};
 
 /// The tests of a fleet; none for other runs.
 pub(super) fn tests(run: &Exported<'_>) -> Option<Vec<Test>> {
@@ -22,7 +22,7 @@ pub(super) fn tests(run: &Exported<'_>) -> Option<Vec<Test>> {
     let members = (0u32..)
         .zip(&fleet.members)
         .map(|(index, member)| Test::new("members", &member.name, result_of_member(&found, fleet, index)));
-    let places = missed(&found).map(|missed| missed.place).chain(culprits(&found.examined));
+    let places = missed(&found.examined).map(|missed| missed.place).chain(culprits(&found.examined));
     let others: BTreeSet<Place> = places.filter(|place| !matches!(place, Place::Host(_))).collect();
     let others = others.into_iter().map(|place| {
         let name = found.words().names.place(place, None);
@@ -56,16 +56,11 @@ fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
     }
 }
 
-/// What misses an expectation under load alone: no culprit, and yet the fleet ends with status 3.
-fn missed<'f>(found: &'f Found<'_>) -> impl Iterator<Item = &'f Congestion> {
-    found.examined.congestion.iter().filter(|one| one.against == Against::Floor)
-}
-
 /// What is said of a place that is slow, in all quantities.
 fn sentences(found: &Found<'_>, place: Place) -> String {
     let words = found.words();
     let of_place = found.examined.culprits.iter().filter(|culprit| culprit.place == place);
-    let missed = missed(found).filter(|missed| missed.place == place);
+    let missed = missed(&found.examined).filter(|missed| missed.place == place);
     let all = of_place.map(|culprit| words.culprit(culprit));
     all.chain(missed.map(|missed| words.congestion(missed))).collect::<Vec<_>>().join("; ")
 }

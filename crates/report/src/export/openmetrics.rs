@@ -22,7 +22,7 @@ use super::rows::{asked, status, text, untaken};
 use crate::Error;
 use crate::escaped;
 use crate::expectations::Judgement;
-use crate::fleet::{Found, culprits, open};
+use crate::fleet::{Found, culprits, missed, open};
 use crate::folded::fold;
 use crate::list::{distinct, grouped};
 use crate::whole::lacking;
@@ -212,6 +212,8 @@ fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let examined = &found.examined;
     let words = found.words();
     add("culprits", "Members, pairs and groups that are slow.", &[], culprits(examined).len() as f64);
+    let missed = missed(examined).count();
+    add("missed_under_load", "Paths that miss an expectation under load alone.", &[], missed as f64);
     let open = open(found.fleet, examined).count();
     add("undecided", "Reasons for which the verdict is not complete.", &[], open as f64);
     for culprit in &examined.culprits {

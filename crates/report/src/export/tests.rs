@@ -388,6 +388,8 @@ fn what_misses_an_expectation_under_load_alone_fails_its_test() {
     let mut found = found("culprits", &[]);
     found["congestion"] =
         json!([congestion(json!({ "host": 0 })), congestion(json!({ "pair": { "a": 1, "b": 2 } }))]);
+    let metrics = exported(Format::OpenMetrics, &fleet(Some(found.clone())), &[]);
+    assert!(metrics.contains("\nrdmascope_fleet_missed_under_load 2\n"), "{metrics}");
     let xml = exported(Format::Junit, &fleet(Some(found)), &[]);
     for part in [
         " failures=\"2\" ",

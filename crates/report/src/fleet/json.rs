@@ -7,7 +7,8 @@ use verdict::fleet::{Culprit, Examined, Judged, Way};
 use super::outcome::{Outcome, open, outcome};
 use super::quantiles::SHARES;
 use super::question::Question;
-use super::tails::{Tails, rows};
+use super::rows::rows;
+use super::tails::Tails;
 use super::value::Row;
 use super::words::Words;
 
@@ -23,7 +24,8 @@ pub fn json(fleet: &Fleet, question: &Question, examined: &Examined, tails: &Tai
     };
     let left =
         fleet.left.iter().map(|(member, reason)| (words.names.member(*member as usize), json!(reason)));
-    let quantities = examined.quantities.iter().map(|judged| (judged.name.clone(), quantity(judged, tails)));
+    let quantities =
+        examined.quantities.iter().map(|judged| (judged.name.clone(), quantity(question, judged, tails)));
     json!({
         "verdict": verdict,
         "members": fleet.members.len(),
@@ -54,11 +56,11 @@ fn culprit(words: &Words<'_>, culprit: &Culprit) -> Value {
 
 /// A quantity: its quantiles over the pairs, and from which deficit on something would have been
 /// named.
-fn quantity(judged: &Judged, tails: &Tails) -> Value {
-    let quantiles = rows(judged, tails).map(|(name, _, values)| {
-        let values = SHARES.iter().zip(values);
+fn quantity(question: &Question, judged: &Judged, tails: &Tails) -> Value {
+    let quantiles = rows(question, judged, tails).into_iter().map(|row| {
+        let values = SHARES.iter().zip(row.values);
         (
-            name,
+            row.name(),
             values
                 .map(|((share, _), value)| ((*share).to_owned(), json!(value)))
                 .collect::<Map<_, _>>()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use measure::record::Fleet;
-use verdict::fleet::{Examined, Place, Undecided, Verdict};
+use verdict::fleet::{Against, Congestion, Examined, Place, Undecided, Verdict};
 
 /// How an examination ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,6 +28,11 @@ pub fn outcome(fleet: &Fleet, examined: &Examined) -> Outcome {
 /// The places that are to blame, each once: a host may be slow in several quantities.
 pub(crate) fn culprits(examined: &Examined) -> BTreeSet<Place> {
     examined.culprits.iter().map(|culprit| culprit.place).collect()
+}
+
+/// What misses a stated expectation under load alone: no culprit, and yet no healthy fleet.
+pub(crate) fn missed(examined: &Examined) -> impl Iterator<Item = &Congestion> {
+    examined.congestion.iter().filter(|one| one.against == Against::Floor)
 }
 
 /// What could not be decided, without members that are left out: these are listed by themselves.

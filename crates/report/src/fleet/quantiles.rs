@@ -1,7 +1,7 @@
 //! The distribution of a quantity over the pairs of a fleet.
 
 use measure::stats::{Share, quantile};
-use verdict::fleet::Judged;
+use verdict::fleet::Cell;
 
 use super::value::Row;
 
@@ -16,10 +16,10 @@ pub(crate) const SHARES: [(&str, Share); 7] = [
     ("max", Share::new(1, 1)),
 ];
 
-/// The values of the pairs at [`SHARES`], in ns or bytes/s; none without a pair.
-pub(crate) fn quantiles(row: &Row, judged: &Judged) -> Option<[f64; SHARES.len()]> {
+/// The values of pairs at [`SHARES`], in ns or bytes/s; none without a pair.
+pub(crate) fn quantiles(row: &Row, cells: &[Cell]) -> Option<[f64; SHARES.len()]> {
     // Whole ns or bytes/s: more digits are not shown.
-    at_shares(judged.cells.iter().map(|cell| row.of_log(cell.value).round() as u64).collect())
+    at_shares(cells.iter().map(|cell| row.of_log(cell.value).round() as u64).collect())
 }
 
 /// Values at [`SHARES`] of them; none without a value.

@@ -1,6 +1,6 @@
 //! What was asked of a fleet, as the procedure takes it.
 
-use measure::record::{Fleet, FleetMember};
+use measure::record::{Fleet, FleetMember, FleetQuantity};
 use verdict::fleet::{Amounts, Cell, Hosts, Options, Quantity, SCHEDULES, Schedule};
 
 use super::value::{QUANTITIES, Row};
@@ -60,7 +60,7 @@ impl Question {
             Quantity {
                 name: row.name.to_owned(),
                 directed: row.is_directed,
-                floor: asked.expected.filter(|value| *value > 0.0).map(|value| row.log(value)),
+                floor: floor(row, asked, members),
                 baseline: (!cells.is_empty()).then_some(cells),
             }
         });
@@ -87,7 +87,8 @@ impl Question {
     pub fn points(&self) -> u64 {
         let Options { schedule, amounts, passes, seed, .. } = &self.options;
         let pairs: usize = schedule.rounds(&self.hosts, amounts, *seed).map(|round| round.len()).sum();
-        let of_pair: u64 = self.rows.iter().map(|row| if row.is_directed { 2 } else { 1 }).sum();
+        let is_two_way = |row: &Row| row.is_directed && !schedule.is_fan;
+        let of_pair: u64 = self.rows.iter().map(|row| if is_two_way(row) { 2 } else { 1 }).sum();
         pairs as u64 * of_pair * passes.unwrap_or(schedule.passes) as u64
     }
 }
@@ -96,6 +97,14 @@ impl Question {
 const PASSES_MAX: u32 = 3;
 /// As many rounds have every pair of any fleet several times.
 pub const ROUNDS_MAX: u32 = 100_000;
+
+/// Returns the least value of each member, if one is expected.
+fn floor(row: &Row, asked: &FleetQuantity, members: usize) -> Option<Vec<f64>> {
+    let same = asked.expected.map(|value| vec![value; members]);
+    let of = same.unwrap_or_else(|| asked.expected_of.clone());
+    let is_whole = of.len() == members && of.iter().all(|value| *value > 0.0);
+    is_whole.then(|| of.into_iter().map(|value| row.log(value)).collect())
+}
 
 /// Returns the members with their groups, in the order of [`GROUPINGS`].
 fn hosts(members: &[FleetMember]) -> Hosts {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use measure::record::{Fleet, Point};
-use verdict::fleet::{Cell, Examined, Measured, Place, Probe, Reading, Round, examine};
+use verdict::fleet::{Cell, Examined, Measured, Place, Probe, Purpose, Reading, Round, TimeLeft, examine};
 
 use super::question::Question;
 use super::tails::Tails;
@@ -43,6 +43,9 @@ pub struct Replay {
     /// The members that the fleet went on without: they have no further points.
     left: BTreeSet<u32>,
     rounds_in_time: Option<u32>,
+    time_left: Option<TimeLeft>,
+    /// In the rounds of a fan, messages go one way alone.
+    is_fan: bool,
     /// The number of the next round.
     next: u64,
     tails: Tails,
@@ -50,12 +53,14 @@ pub struct Replay {
 
 impl Replay {
     /// Begins with the first round.
-    pub fn new(fleet: &Fleet, rows: &[&'static Row], points: &[Point]) -> Self {
+    pub fn new(question: &Question, fleet: &Fleet, points: &[Point]) -> Self {
         let mut replay = Self {
             points: BTreeMap::new(),
-            rows: rows.to_vec(),
+            rows: question.rows.clone(),
             left: fleet.left.keys().copied().collect(),
             rounds_in_time: fleet.rounds_in_time,
+            time_left: time_left(fleet),
+            is_fan: question.options.schedule.is_fan,
             next: 0,
             tails: Tails::default(),
         };
@@ -77,9 +82,15 @@ impl Replay {
         self.left = fleet.left.keys().copied().collect();
     }
 
-    /// Takes over that time has ended the rounds of the schedule.
+    /// Takes over that time has ended the rounds of the schedule, and what is left of it.
     pub fn ends_in_time(&mut self, fleet: &Fleet) {
         self.rounds_in_time = fleet.rounds_in_time;
+        self.time_left = time_left(fleet);
+    }
+
+    /// What the record says of the time that is left for suspects.
+    pub fn time_left(&self) -> Option<TimeLeft> {
+        self.time_left
     }
 
     /// The number of the next round.
@@ -95,8 +106,9 @@ impl Replay {
     /// Returns the points of the next round that are not in the record, of members that the fleet
     /// still has.
     pub fn lacks(&self, round: &Round) -> Vec<Step> {
-        let both = |row: &'static Row| [false, true].into_iter().filter(move |back| row.is_directed || !back);
-        let steps = self.rows.iter().flat_map(|row| both(row).map(|is_back| (*row, is_back)));
+        let is_two_way = |row: &Row| row.is_directed && !self.is_one_way(round.purpose);
+        let ways = |row: &'static Row| [false, true].into_iter().take(1 + usize::from(is_two_way(row)));
+        let steps = self.rows.iter().flat_map(|row| ways(row).map(|is_back| (*row, is_back)));
         let lacking = steps.map(|(row, is_back)| {
             let members = round.pairs.iter().map(|[a, b]| if is_back { [*b, *a] } else { [*a, *b] });
             let has_left = |member: &usize| self.left.contains(&rank(*member));
@@ -105,6 +117,11 @@ impl Replay {
             Step { row, members: members.filter(is_missing).collect() }
         });
         lacking.filter(|step| !step.members.is_empty()).collect()
+    }
+
+    /// Whether a round measures from the first host of each pair to the second alone.
+    fn is_one_way(&self, purpose: Purpose) -> bool {
+        self.is_fan && matches!(purpose, Purpose::Screening { .. } | Purpose::UnderLoad { .. })
     }
 
     /// Returns the readings of the next round, and goes on to the one after it. Points that are not
@@ -153,6 +170,15 @@ impl Probe for Replay {
     fn goes_on(&mut self) -> bool {
         self.went_on().unwrap_or(true)
     }
+
+    fn time_left(&mut self) -> Option<TimeLeft> {
+        self.time_left
+    }
+}
+
+fn time_left(fleet: &Fleet) -> Option<TimeLeft> {
+    let left = fleet.time_left?;
+    Some(TimeLeft { rounds: left.rounds as usize, before_visit: left.before_visit as usize })
 }
 
 /// The index of a member, as records have it.
@@ -172,7 +198,7 @@ pub fn examined(question: &Question, fleet: &Fleet, points: &[Point]) -> Result<
     if let Some(said) = said.filter(|said| fits(said, question)) {
         return Ok(said);
     }
-    examine(&question.hosts, &question.options, &mut Replay::new(fleet, &question.rows, points))
+    examine(&question.hosts, &question.options, &mut Replay::new(question, fleet, points))
 }
 
 /// Whether all quantities and members that were found are those of the question.

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 
 use measure::record::{Point, Status};
 use measure::stats::{Share, quantile};
-use verdict::fleet::Judged;
 
-use super::quantiles::{SHARES, at_shares, quantiles};
-use super::value::Row;
+use super::quantiles::{SHARES, at_shares};
 
 /// The 99 % latencies of each pair, in ns.
 #[derive(Clone, Debug, Default)]
@@ -40,19 +38,4 @@ impl Tails {
         });
         at_shares(medians.collect::<Option<_>>()?)
     }
-}
-
-/// The name of the quantity.
-const TAILS: &str = "latency, 99 %";
-
-/// The rows of a quantity in a table: its name, and the values of the pairs at [`SHARES`].
-pub(crate) fn rows(
-    judged: &Judged,
-    tails: &Tails,
-) -> impl Iterator<Item = (String, &'static Row, [f64; SHARES.len()])> {
-    let row = Row::named(&judged.name);
-    let own = row.and_then(|row| Some((judged.name.clone(), row, quantiles(row, judged)?)));
-    let tail =
-        row.filter(|row| !row.is_rate).and_then(|row| Some((TAILS.to_owned(), row, tails.quantiles()?)));
-    own.into_iter().chain(tail)
 }

@@ -9,7 +9,8 @@ use super::matrix::{Matrix, tenths};
 use super::outcome::open;
 use super::quantiles::{SHARES, quantiles};
 use super::question::Question;
-use super::tails::{Tails, rows};
+use super::rows::{OverPairs, rows};
+use super::tails::Tails;
 use super::value::Row;
 use super::words::Words;
 
@@ -54,7 +55,8 @@ pub fn text(
             out += &format!(" would have been named: {}\n", words.detectable(judged, thresholds));
         }
     }
-    out += &table(examined, tails);
+    words.across().iter().for_each(|line| out += &format!(" across groups: {line}\n"));
+    out += &table(question, examined, tails);
     for judged in &examined.quantities {
         out += &matrix(&words, judged, width);
     }
@@ -72,12 +74,14 @@ fn listed(word: &str, lines: impl Iterator<Item = String>) -> String {
 }
 
 /// The quantiles over pairs, a row for each quantity.
-fn table(examined: &Examined, tails: &Tails) -> String {
-    let rows = examined.quantities.iter().flat_map(|judged| rows(judged, tails));
+fn table(question: &Question, examined: &Examined, tails: &Tails) -> String {
+    let rows = examined.quantities.iter().flat_map(|judged| rows(question, judged, tails));
     let rows: String = rows
-        .map(|(name, row, values)| {
+        .map(|OverPairs { quantity, part, row, values, .. }| {
             let (unit, one) = row.unit(values[SHARES.len() / 2]);
-            let mut out = format!(" {:<18}", format!("{name}[{unit}]"));
+            // A part is below all pairs of its quantity.
+            let name = part.map_or(quantity, |part| format!("  {part}"));
+            let mut out = format!(" {:<21}", format!("{name}[{unit}]"));
             for value in values {
                 let value = value / one;
                 let digits = if value < 10.0 { 2 } else { usize::from(value < 1000.0) };
@@ -90,7 +94,7 @@ fn table(examined: &Examined, tails: &Tails) -> String {
         return rows;
     }
     let heads: String = SHARES.iter().map(|(name, _)| format!("{name:>8}")).collect();
-    format!("\n {:<18}{heads}\n{rows}", "of pairs")
+    format!("\n {:<21}{heads}\n{rows}", "of pairs")
 }
 
 /// The matrix of a quantity: a character for each pair.
@@ -102,7 +106,7 @@ fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
     let names: Vec<String> = (0..hosts.count).map(|member| words.names.member(member)).collect();
     let label = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(LABEL_MAX);
     let matrix = Matrix::of(hosts, judged, width.saturating_sub(label + 3).min(ROWS_MAX));
-    let middle = quantiles(row, judged).map_or(0.0, |values| values[SHARES.len() / 2]);
+    let middle = quantiles(row, &judged.cells).map_or(0.0, |values| values[SHARES.len() / 2]);
     let middle = row.shown(middle);
     let from = if judged.directed { ", from row to column" } else { "" };
     let blocks = match matrix.blocks.first().map_or(1, Vec::len) {

@@ -10,8 +10,9 @@ use verdict::fleet::{
 };
 
 use super::names::Names;
-use super::outcome::{Outcome, culprits, open, outcome};
+use super::outcome::{Outcome, culprits, missed, open, outcome};
 use super::question::Question;
+use super::split::Split;
 use super::value::Row;
 
 /// What is needed to say what an examination found.
@@ -38,7 +39,7 @@ impl<'a> Words<'a> {
         match outcome(fleet, self.examined) {
             Outcome::Culprits => {
                 let culprits = culprits(self.examined).len() as u64;
-                let is_missed = self.examined.congestion.iter().any(|one| one.against == Against::Floor);
+                let is_missed = missed(self.examined).next().is_some();
                 match (culprits, is_missed) {
                     (0, _) => MISSED.to_owned(),
                     (_, true) => format!("{}, and {MISSED}", counted(culprits, "culprit")),
@@ -59,6 +60,14 @@ impl<'a> Words<'a> {
                 format!("not decided: no culprit among {examined} members, but {left} could not be examined")
             }
         }
+    }
+
+    /// How far pairs across groups are from those within groups.
+    pub(crate) fn across(&self) -> Vec<String> {
+        let split = Split::of(self.question);
+        let of =
+            |split: Split| self.examined.quantities.iter().filter_map(|judged| split.words(judged)).collect();
+        split.map_or_else(Vec::new, of)
     }
 
     /// The name of a culprit, with the direction in which a pair is slow.

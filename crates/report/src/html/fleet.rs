@@ -12,7 +12,8 @@ use verdict::fleet::{Cell, Examined, Judged};
 use super::prose::{prose, sentence};
 use super::table;
 use crate::fleet::{
-    Found, Matrix, Outcome, Row, SHARES, Tails, Words, asymmetry, open, outcome, rows, tenths,
+    Found, Matrix, Outcome, Question, Row, SHARES, Tails, Words, asymmetry, missed, open, outcome, rows,
+    tenths,
 };
 
 /// The id of the section.
@@ -53,6 +54,14 @@ pub(super) fn answer(found: &Result<Found<'_>, String>) -> Markup {
             }
             @if examined.culprits.len() > CULPRITS_FIRST {
                 p { a href={ "#" (ID) } { (examined.culprits.len() - CULPRITS_FIRST) " more" } }
+            }
+        }
+        @if missed(examined).next().is_some() {
+            ul class="culprits" {
+                @for one in missed(examined).take(CULPRITS_FIRST) { li { strong { (words.congestion(one)) } } }
+            }
+            @if missed(examined).count() > CULPRITS_FIRST {
+                p { a href={ "#" (ID) } { (missed(examined).count() - CULPRITS_FIRST) " more under load" } }
             }
         }
     }
@@ -109,7 +118,8 @@ fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> M
             ul { @for (name, reason) in &left { li { strong { (name) } ": " (prose(reason)) } } }
         }
         (seen(&words, examined))
-        (over_pairs(examined, &Tails::of(points)))
+        @for line in words.across() { p { "Across groups: " (line) "." } }
+        (over_pairs(question, examined, &Tails::of(points)))
         @for judged in &examined.quantities { (maps(&words, judged, points)) }
         @if !cleared.is_empty() {
             details {
@@ -150,7 +160,7 @@ fn seen(words: &Words<'_>, examined: &Examined) -> Markup {
 }
 
 /// The quantiles over pairs.
-fn over_pairs(examined: &Examined, tails: &Tails) -> Markup {
+fn over_pairs(question: &Question, examined: &Examined, tails: &Tails) -> Markup {
     let head = html! {
         thead {
             tr {
@@ -163,11 +173,11 @@ fn over_pairs(examined: &Examined, tails: &Tails) -> Markup {
     let bodies = html! {
         tbody {
             @for judged in &examined.quantities {
-                @for (name, row, values) in rows(judged, tails) {
+                @for of in rows(question, judged, tails) {
                     tr {
-                        th scope="row" { (name) }
-                        @for value in values { td { (row.shown(value)) } }
-                        td { (grouped(judged.cells.len() as u64)) }
+                        th scope="row" { (of.name()) }
+                        @for value in of.values { td { (of.row.shown(value)) } }
+                        td { (grouped(of.count as u64)) }
                     }
                 }
             }

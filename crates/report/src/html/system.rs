@@ -56,12 +56,21 @@ impl Facts {
     }
 
     fn render(&self) -> Markup {
-        let differs = |values: &[Option<String>]| values.windows(2).any(|pair| pair[0] != pair[1]);
         let is_split = self.rows.iter().any(|(_, values)| differs(values));
-        let columns = if is_split { self.ranks.len() } else { 1 };
+        let is_tall = is_split && self.ranks.len() > COLUMNS_MAX;
         html! {
             div class="card" {
                 div class="scroll" tabindex="0" role="region" aria-label=(self.title) {
+                    @if is_tall { (self.tall()) } @else { (self.wide(is_split)) }
+                }
+            }
+        }
+    }
+
+    /// A row for each fact, and a column for each rank where they differ.
+    fn wide(&self, is_split: bool) -> Markup {
+        let columns = if is_split { self.ranks.len() } else { 1 };
+        html! {
                     table class="facts-table" {
                         caption { (self.title) }
                         @if is_split {
@@ -83,10 +92,44 @@ impl Facts {
                             }
                         }
                     }
+        }
+    }
+
+    /// The facts that are the same on all ranks, and a table with a row for each rank and a column
+    /// for each other fact.
+    fn tall(&self) -> Markup {
+        let (split, same): (Vec<_>, Vec<_>) = self.rows.iter().partition(|(_, values)| differs(values));
+        html! {
+            table class="facts-table" {
+                caption { (self.title) }
+                tbody {
+                    @for (name, values) in same {
+                        tr { th scope="row" { (name) } (cell(values.first().and_then(|v| v.as_deref()), 1)) }
+                        "\n"
+                    }
+                }
+            }
+            table class="facts-table tall" {
+                thead { tr { th scope="col" { (self.across) } @for (name, _) in &split { th scope="col" { (name) } } } }
+                tbody {
+                    @for (index, rank) in self.ranks.iter().enumerate() {
+                        tr {
+                            th scope="row" { (rank) }
+                            @for (_, values) in &split { (cell(values[index].as_deref(), 1)) }
+                        }
+                        "\n"
+                    }
                 }
             }
         }
     }
+}
+
+/// More ranks than this are rows.
+const COLUMNS_MAX: usize = 4;
+
+fn differs(values: &[Option<String>]) -> bool {
+    values.windows(2).any(|pair| pair[0] != pair[1])
 }
 
 fn cell(value: Option<&str>, columns: usize) -> Markup {

@@ -76,7 +76,7 @@ impl Packets {
         fetched: u64,
     ) -> Result<Self, Unfit> {
         let mut rates: Vec<Generation> = columns.iter().filter_map(|column| column.generation).collect();
-        rates.sort_by_key(|rate| rate.data_bits_per_s(LANES));
+        rates.sort_unstable_by_key(|rate| rate.data_bits_per_s(LANES));
         let models = (0..=rates.len()).map(|free| {
             let (waiting, limited) = rates.split_at(free);
             let model = Self { packing, inline, fetched, fit: fit(columns, packing, inline, limited)? };

@@ -94,7 +94,7 @@ pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, V
 
 /// The middle of the values; the mean of the middle two of an even number.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
     Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
@@ -125,7 +125,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: Y<'_>) -> Cell {
     let launch = |runs: Vec<&(f64, &Point)>| median(runs.iter().map(|run| run.0).collect());
     let launches = launched::by_launch(&numbers, |(_, point)| point).into_iter();
     let mut runs: Vec<f64> = launches.filter_map(launch).collect();
-    runs.sort_by(f64::total_cmp);
+    runs.sort_unstable_by(f64::total_cmp);
     let (Some(first), Some(last), Some(median)) = (runs.first(), runs.last(), median(runs.clone())) else {
         return without_number(&here, y.path);
     };

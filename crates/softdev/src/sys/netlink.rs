@@ -81,7 +81,7 @@ fn list() -> Result<(Vec<Interface>, bool), Errno> {
     let socket = open(SocketFlags::CLOEXEC)?;
     let mut found: Vec<Interface> = Vec::new();
     let mut is_whole = dump(&socket, LINKS, |body| found.extend(interface(body)))?;
-    found.sort_by_key(|interface| interface.index);
+    found.sort_unstable_by_key(|interface| interface.index);
     is_whole &= dump(&socket, ADDRESSES, |body| {
         let Some((index, address)) = address(body) else { return };
         if let Ok(place) = found.binary_search_by_key(&index, |interface| interface.index) {

@@ -78,6 +78,6 @@ fn effect(model: &Model, claim: &Claim, [a, b]: [usize; 2], measured: &Measured,
             let expected = level + natural(model.fit.send[ends[0]]) + natural(model.fit.receive[ends[1]]);
             Some(model.value([a, b], measured, ends[0])? - expected)
         }
-        Against::Floor => Some(model.raw([a, b], measured, ends[0])? - model.floor?),
+        Against::Floor => model.above([a, b], model.raw([a, b], measured, ends[0])?),
     }
 }

@@ -18,7 +18,7 @@ impl Baseline {
         if !directed {
             cells = mirrored(&cells);
         }
-        cells.sort_by_key(|cell| (cell.from, cell.to));
+        cells.sort_unstable_by_key(|cell| (cell.from, cell.to));
         let fit = if directed { Fit::of } else { Fit::symmetric };
         let fit = fit(count, distances, &cells);
         Self { cells, fit }

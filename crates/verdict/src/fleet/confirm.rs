@@ -85,7 +85,7 @@ impl Case<'_> {
             };
             let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
             open = later;
-            let (ready, late) = budget.split(ready, again::rounds);
+            let (ready, late) = budget.split(ready, 0, again::rounds);
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             let whys = again::look(self.models, &ground, &ready, probe, counts)?;
             let mut stay = Vec::new();
@@ -97,7 +97,7 @@ impl Case<'_> {
             }
             let at_once = self.at_once();
             let rounds = |place| VISITS * self.experiment(&ground, place).steps().len().div_ceil(at_once);
-            let (stay, late) = budget.split(stay, rounds);
+            let (stay, late) = budget.split(stay, budget.before_visits(VISITS), rounds);
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             self.confirm(&ground, &stay, probe, &mut outcome, counts)?;
         }

@@ -32,7 +32,7 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     let mut models: Vec<Model> = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
     let mut undecided = Vec::new();
     let mut claims = Vec::new();
-    let has_floor = models.iter().any(|model| model.floor.is_some());
+    let has_floor = models.iter().any(|model| model.has_floor());
     for model in &models {
         undecided.extend(unjudged(model, has_floor));
         let (found, broken) = claims::of(hosts, model);
@@ -54,7 +54,7 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
         }
     }));
     let case = Case { hosts, models: &models };
-    let mut budget = Budget(probe.rounds_left());
+    let mut budget = Budget(probe.time_left());
     let mut outcome = case.settle(claims, probe, &mut counts, &mut budget)?;
     outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
     undecided.extend(two_of_four(&models, &mut outcome));

@@ -112,12 +112,13 @@ impl Part {
         }
     }
 
-    /// The measured value of one way, itself.
-    fn raw(&self, model: &Model, way: Way, given: &[Measured]) -> Option<f64> {
+    /// The measured value of one way above the floor.
+    fn above(&self, model: &Model, way: Way, given: &[Measured]) -> Option<f64> {
         let of = |role: Role, host: usize| {
             let values = self.steps.iter().zip(given).filter(|((own, _), _)| *own == role);
             let from = |pair: [usize; 2]| if way == Way::Send { host } else { pair[0] + pair[1] - host };
-            median(values.filter_map(|((_, pair), measured)| model.raw(*pair, measured, from(*pair))))
+            let above = |pair, measured| model.above(pair, model.raw(pair, measured, from(pair))?);
+            median(values.filter_map(|((_, pair), measured)| above(*pair, measured)))
         };
         match &self.subject {
             Subject::Host { host, partners } => {
@@ -189,9 +190,7 @@ impl Experiment {
             rest = others;
             effects.extend(match against {
                 Against::Others => part.effect(model, way, own, levels),
-                Against::Floor => {
-                    part.raw(model, way, own).zip(model.floor).map(|(value, floor)| value - floor)
-                }
+                Against::Floor => part.above(model, way, own),
             });
         }
         most(effects)
@@ -201,7 +200,7 @@ impl Experiment {
 /// The effect that most parts have at least: of one part, its own. A group is as slow as its
 /// members are, and the mean of a slow and a healthy member is neither.
 fn most(mut effects: Vec<f64>) -> Option<f64> {
-    effects.sort_by(f64::total_cmp);
+    effects.sort_unstable_by(f64::total_cmp);
     let rank = (SHARE_OF_PARTS * effects.len() as f64).ceil() as usize;
     effects.get(rank.max(1) - 1).copied()
 }

@@ -13,8 +13,7 @@ const CELLS_OF_HOST: usize = 2;
 /// The fleet if most of its cells are low, each host more than half of whose cells are low, and
 /// each low pair of other hosts.
 pub(super) fn of(model: &Model) -> Vec<Claim> {
-    let Some(floor) = model.floor else { return Vec::new() };
-    let mut cells = Cells::of(model, floor);
+    let mut cells = Cells::of(model);
     let mut claims: Vec<Claim> = fleet_claim(model, &cells).into_iter().collect();
     while let Some(line) = cells.worst() {
         let own = cells.take(line);
@@ -63,7 +62,7 @@ struct Line {
 }
 
 impl Cells {
-    fn of(model: &Model, floor: f64) -> Self {
+    fn of(model: &Model) -> Self {
         let count = model.count;
         let mut lines = vec![Line::default(); ways(model.directed).len() * count];
         let mut all = Vec::new();
@@ -72,9 +71,10 @@ impl Cells {
             if !model.directed && cell.from > cell.to {
                 continue;
             }
-            let receiver = if model.directed { count } else { 0 } + cell.to as usize;
-            let own =
-                Own { index, above: value - floor, lines: [cell.from as usize, receiver], is_open: true };
+            let [from, to] = [cell.from, cell.to].map(|host| host as usize);
+            let Some(above) = model.above([from, to], *value) else { continue };
+            let receiver = if model.directed { count } else { 0 } + to;
+            let own = Own { index, above, lines: [from, receiver], is_open: true };
             for line in own.lines {
                 lines[line].cells.push(all.len());
                 lines[line].open += 1;

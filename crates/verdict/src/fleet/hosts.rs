@@ -43,6 +43,15 @@ impl Hosts {
 }
 
 impl Grouping {
+    /// The two halves of a list, as groups.
+    pub fn halves(count: usize) -> Self {
+        Self {
+            name: "half".to_owned(),
+            labels: ["first half", "second half"].map(str::to_owned).into(),
+            of: (0..count).map(|host| Some(usize::from(host >= count.div_ceil(2)))).collect(),
+        }
+    }
+
     /// The members of a group.
     pub fn members(&self, group: usize) -> Vec<usize> {
         (0..self.of.len()).filter(|&member| self.of[member] == Some(group)).collect()

@@ -183,7 +183,7 @@ fn effect(hosts: &Hosts, model: &Model, claim: &Claim, again: &[Again]) -> Optio
                 _ => 0.0,
             };
             if claim.against == Against::Floor {
-                return Some(model.raw(one.pair, &one.measured, from)? - model.floor?);
+                return model.above(one.pair, model.raw(one.pair, &one.measured, from)?);
             }
             let value = model.value(one.pair, &one.measured, from)?;
             Some(value - model.fit.expected(from as u32, to as u32) - one.common[model.quantity] + own)

@@ -100,5 +100,5 @@ pub use examined::{
 };
 pub use hosts::{Grouping, Hosts};
 pub use options::{Options, Quantity};
-pub use probe::{Measured, Probe, Purpose, Reading, Round, VISITS_APART};
+pub use probe::{Measured, Probe, Purpose, Reading, Round, TimeLeft, VISITS_APART};
 pub use schedule::{Amounts, SCHEDULES, Schedule};

@@ -17,8 +17,8 @@ pub(super) struct Model {
     pub(super) quantity: usize,
     /// Whether a pair has two values.
     pub(super) directed: bool,
-    /// The stated expectation.
-    pub(super) floor: Option<f64>,
+    /// The stated expectation of each host.
+    floor: Option<Vec<f64>>,
     /// The number of hosts.
     pub(super) count: usize,
     pub(super) table: Table,
@@ -55,7 +55,7 @@ impl Model {
             Some(_) => Err(Reason::Schedule),
             None => Scales::of(&fit, known, level),
         };
-        let floor = quantity.floor;
+        let floor = quantity.floor.clone();
         Self {
             quantity: index,
             directed: quantity.directed,
@@ -79,6 +79,17 @@ impl Model {
         let to = if from == pair[0] { pair[1] } else { pair[0] };
         let was = self.baseline.as_ref().map_or(Some(0.0), |baseline| baseline.value(from, to));
         Some(self.raw(pair, measured, from)? - was?)
+    }
+
+    /// How far a value of a pair is above the stated expectation; `None` without one.
+    pub(super) fn above(&self, pair: [usize; 2], value: f64) -> Option<f64> {
+        let of = self.floor.as_ref()?;
+        Some(value - pair.map(|host| of[host]).into_iter().fold(f64::INFINITY, f64::min))
+    }
+
+    /// Whether there is a stated expectation.
+    pub(super) fn has_floor(&self) -> bool {
+        self.floor.is_some()
     }
 
     /// The effect of a host.

@@ -32,8 +32,9 @@ pub struct Quantity {
     /// Whether the two directions of a pair differ, as for a throughput. The latency of a round
     /// trip has none.
     pub directed: bool,
-    /// The least value that is expected (`--at-least`), as a logarithm.
-    pub floor: Option<f64>,
+    /// The least value that is expected of each host (`--at-least`), as a logarithm. Of a pair,
+    /// the lesser one of both hosts is expected.
+    pub floor: Option<Vec<f64>>,
     /// The cells of an earlier examination of the same hosts (`--baseline`). With them, the
     /// question is which host changed.
     pub baseline: Option<Vec<Cell>>,

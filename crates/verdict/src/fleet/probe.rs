@@ -33,13 +33,22 @@ pub trait Probe {
         true
     }
 
-    /// For how many rounds beside the schedule time is left: suspects again, in isolation and under
-    /// load. `None`: no limit. The procedure asks once, after the screening, and keeps to it within
-    /// the rounds that give the level of good hosts. Suspects for which no time is left stay
-    /// undecided. A program that keeps its answers keeps this one too.
-    fn rounds_left(&mut self) -> Option<usize> {
+    /// The time that is left for suspects: again, in isolation and under load. `None`: no limit. The
+    /// procedure asks once, after the screening, and keeps to it within the rounds that give the
+    /// level of good hosts. Suspects for which no time is left stay undecided. A program that keeps
+    /// its answers keeps this one too.
+    fn time_left(&mut self) -> Option<TimeLeft> {
         None
     }
+}
+
+/// The time that is left after the screening, in rounds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TimeLeft {
+    /// As many rounds fit.
+    pub rounds: usize,
+    /// As many rounds would fit into the time that passes before a visit begins.
+    pub before_visit: usize,
 }
 
 /// Pairs that are measured at the same time.

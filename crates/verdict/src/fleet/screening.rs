@@ -161,7 +161,7 @@ fn step(values: &[Value]) -> f64 {
     let middle = median(values.iter().map(|value| value.raw)).unwrap_or(0.0);
     let near = values.iter().map(|value| value.raw).filter(|raw| (raw - middle).abs() < NEAR);
     let mut near: Vec<f64> = near.collect();
-    near.sort_by(f64::total_cmp);
+    near.sort_unstable_by(f64::total_cmp);
     let steps = near.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
     steps.reduce(f64::min).unwrap_or(0.0)
 }

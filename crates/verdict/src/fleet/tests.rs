@@ -18,7 +18,7 @@ struct World<F> {
     /// The rounds for which time is left.
     rounds: usize,
     /// The rounds beside the schedule for which time is left.
-    left: Option<usize>,
+    left: Option<TimeLeft>,
 }
 
 /// What a value is asked for: from, to, the number of the quantity, the round, its number.
@@ -63,7 +63,7 @@ impl<F: FnMut(&Asked) -> Option<f64>> Probe for World<F> {
         self.asked.len() < self.rounds
     }
 
-    fn rounds_left(&mut self) -> Option<usize> {
+    fn time_left(&mut self) -> Option<TimeLeft> {
         self.left
     }
 }
@@ -353,21 +353,26 @@ fn suspects_for_which_no_time_is_left_stay_undecided() {
         };
         Some(if asked.quantity == 0 { slow } else { 0.0 })
     };
-    let in_time = |left: usize| {
-        let mut world = World { left: Some(left), ..World::new(value) };
+    let in_time = |rounds: usize, before_visit: usize| {
+        let left = Some(TimeLeft { rounds, before_visit });
+        let mut world = World { left, ..World::new(value) };
         let Ok(examined) = examine(&Hosts::new(12), &options("all-pairs"), &mut world);
         let open = examined.undecided.iter().map(|open| (open.place, open.reason)).collect::<Vec<_>>();
         (named(&examined), open, examined.measurements.confirmation)
     };
     let host = |host: usize| (0, Place::Host(host), true, false);
     let open = |host: usize| (Some(Place::Host(host)), Reason::NoTime);
-    assert_eq!(in_time(143), (BTreeSet::new(), vec![open(4), open(7)], 0));
+    assert_eq!(in_time(143, 0), (BTreeSet::new(), vec![open(4), open(7)], 0));
     // The worst first.
-    let (names, undecided, confirmed) = in_time(144);
+    let (names, undecided, confirmed) = in_time(144, 0);
     assert_eq!((names, undecided), ([host(4)].into(), vec![open(7)]));
     assert!((144..300).contains(&confirmed), "{confirmed}");
-    let (names, undecided, _) = in_time(288);
+    let (names, undecided, _) = in_time(288, 0);
     assert_eq!((names, undecided), ([host(4), host(7)].into(), vec![]));
+    // The time before a visit passes once for all suspects.
+    assert_eq!(in_time(144 + 29, 10).0, BTreeSet::new());
+    assert_eq!(in_time(144 + 30, 10).0, [host(4)].into());
+    assert_eq!(in_time(288 + 30, 10).0, [host(4), host(7)].into());
 }
 
 #[test]

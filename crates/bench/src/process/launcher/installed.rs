@@ -64,7 +64,7 @@ impl InstalledMpi {
 
     /// Finds out which libraries and launchers fit each other.
     fn of(found: Vec<Found>, mut launchers: Vec<MpiLauncher>) -> Self {
-        launchers.sort_by(|a, b| a.name.cmp(&b.name));
+        launchers.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for launcher in &mut launchers {
             let fitting = found.iter().filter(|library| fits(&launcher.kind, library.abi));
             launcher.libraries = fitting.map(|library| library.path.clone()).collect();

@@ -23,24 +23,14 @@ pub(super) fn random<'a>(hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Roun
 /// Rounds across groups and rounds within groups by turns. Without groups, the two halves of the
 /// list are the groups.
 pub(super) fn bisection<'a>(hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
-    let halves = halves(hosts.count);
     let grouping = hosts.groupings.first().filter(|grouping| grouping.labels.len() > 1);
-    let grouping = grouping.cloned().unwrap_or(halves);
+    let grouping = grouping.cloned().unwrap_or_else(|| Grouping::halves(hosts.count));
     let mut random = Random(seed);
     let mut played = 0;
     Box::new((0..2 * amounts.rounds).map(move |round| match round.is_multiple_of(2) {
         true => across(hosts.count, &grouping, &mut played, &mut random),
         false => within(hosts.count, &grouping, &mut random),
     }))
-}
-
-/// The two halves of a list, as groups.
-pub(super) fn halves(count: usize) -> Grouping {
-    Grouping {
-        name: "half".to_owned(),
-        labels: ["first half", "second half"].map(str::to_owned).into(),
-        of: (0..count).map(|host| Some(usize::from(host >= count.div_ceil(2)))).collect(),
-    }
 }
 
 /// A matching in which partners are of different groups, as far as the groups' sizes allow.

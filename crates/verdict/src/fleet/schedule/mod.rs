@@ -28,7 +28,9 @@ pub struct Schedule {
     pub passes: usize,
     /// Why no culprit can be named from it; `None` if it can.
     pub no_blame: Option<&'static str>,
-    /// Whether the pairs of a round share one host.
+    /// Whether the two halves of the list are compared where there are no groups.
+    pub halves: bool,
+    /// Whether the pairs of a round share one host, to or from which alone messages go.
     pub is_fan: bool,
     rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
 }
@@ -40,6 +42,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "every pair, as rounds in which each host has one partner",
         passes: 3,
         no_blame: None,
+        halves: false,
         is_fan: false,
         rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count)),
     },
@@ -48,6 +51,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "every pair, one at a time",
         passes: 3,
         no_blame: None,
+        halves: false,
         is_fan: false,
         rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count).flatten().map(|pair| vec![pair])),
     },
@@ -56,6 +60,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "each host with the next, as two rounds (three for an odd number of hosts)",
         passes: 3,
         no_blame: Some("each host has only two partners, so a slow host and a slow partner look alike"),
+        halves: false,
         is_fan: false,
         rounds: |hosts, _, _| Box::new(circle::ring(hosts.count)),
     },
@@ -64,6 +69,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "random partners in each round, spread evenly over pairs of groups",
         passes: 1,
         no_blame: None,
+        halves: false,
         is_fan: false,
         rounds: matching::random,
     },
@@ -72,6 +78,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "rounds across groups, then rounds within groups; without groups, the two halves of the list",
         passes: 1,
         no_blame: Some("it compares paths across groups with paths within groups, not hosts"),
+        halves: true,
         is_fan: false,
         rounds: matching::bisection,
     },
@@ -80,6 +87,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "one host sends to all others at once",
         passes: 3,
         no_blame: Some("every pair has the same sender"),
+        halves: false,
         is_fan: true,
         rounds: |hosts, amounts, _| fan::out(hosts.count, amounts.root),
     },
@@ -88,6 +96,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         help: "all others send to one host at once",
         passes: 3,
         no_blame: Some("every pair has the same receiver"),
+        halves: false,
         is_fan: true,
         rounds: |hosts, amounts, _| fan::into(hosts.count, amounts.root),
     },

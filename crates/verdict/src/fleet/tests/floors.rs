@@ -5,7 +5,7 @@ use super::*;
 /// Options that expect a throughput.
 fn expecting(schedule: &str, floor: f64) -> Options {
     let mut options = options(schedule);
-    options.quantities[0].floor = Some(floor);
+    options.quantities[0].floor = Some(vec![floor; 16]);
     options
 }
 
@@ -30,6 +30,25 @@ fn what_is_below_a_floor_is_named_against_it() {
     let fleet = run(&Hosts::new(10), &options, |_| Some(0.8));
     assert_eq!(missed(&fleet), [(Place::Fleet, true, false)].into());
     assert!((fleet.culprits[0].deficit() - deficit(-0.1)).abs() < 0.01, "{}", fleet.culprits[0].deficit());
+}
+
+#[test]
+fn a_pair_is_expected_to_reach_the_lesser_floor_of_its_hosts() {
+    let mut options = expecting("all-pairs", 0.9);
+    let slow_links = [2, 5, 8];
+    if let Some(of) = &mut options.quantities[0].floor {
+        slow_links.iter().for_each(|&host| of[host] = 0.4);
+    }
+    let value = |asked: &Asked, low: usize| {
+        let link = if slow_links.iter().any(|&host| touches(asked, host)) { 0.5 } else { 1.0 };
+        Some(if asked.from == low { link - 0.3 } else { link })
+    };
+    let healthy = run(&Hosts::new(10), &options, |asked| value(asked, 10));
+    assert_eq!(missed(&healthy), BTreeSet::new());
+    for low in [3, 5] {
+        let examined = run(&Hosts::new(10), &options, |asked| value(asked, low));
+        assert_eq!(missed(&examined), [(Place::Host(low), true, false)].into());
+    }
 }
 
 /// The hosts that a way of half the floor makes slow.
