@@ -276,6 +276,16 @@ pub struct Point {
 pub const CUT: &str = "a signal ended the point early";
 
 impl Point {
+    /// Reads a point from an object of JSON. It is read as the record is, from text: the code that
+    /// reads it from values would be a second copy of all types of a point.
+    ///
+    /// # Errors
+    ///
+    /// If the object is no point.
+    pub fn of_json(object: &Value) -> serde_json::Result<Self> {
+        serde_json::from_slice(&serde_json::to_vec(object)?)
+    }
+
     /// Why the number may be that of a disturbed machine. That a signal ended the point early is no
     /// disturbance: `cut` says so.
     pub fn disturbance(&self) -> Option<&str> {

@@ -164,7 +164,7 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
             json["reason"] = reason.into();
         }
     }
-    Ok((serde_json::from_value(json)?, samples_ns))
+    Ok((Point::of_json(&json)?, samples_ns))
 }
 
 /// A log that was read.

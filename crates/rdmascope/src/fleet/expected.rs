@@ -111,7 +111,7 @@ fn link_of_pair(spec: &PointSpec, device: &Device) -> Option<f64> {
         "status": "measured", "repetition": 0, "wall_ns": 0, "fleet": {"round": 0, "members": [0, 1]},
         "throughput": {"bytes_per_s": 0.0, "messages_per_s": 0.0, "direction": "uni"},
     });
-    let point: Point = serde_json::from_value(shape).ok()?;
+    let point = Point::of_json(&shape).ok()?;
     link_limit(&point, &devices, PATTERNS)
 }
 
