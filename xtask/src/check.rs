@@ -13,6 +13,12 @@ pub(crate) fn run() -> Result<()> {
 
 /// Checks the format, lints, house rules and documentation.
 pub(crate) fn without_tests() -> Result<()> {
+    lints()?;
+    documentation()
+}
+
+/// Checks the format, lints and house rules.
+pub(crate) fn lints() -> Result<()> {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     shell::run(&[
         "cargo",
@@ -24,11 +30,20 @@ pub(crate) fn without_tests() -> Result<()> {
         "--deny",
         "warnings",
     ])?;
-    tidy::run()?;
-    // With all features, as the lints above: the dependencies are checked once for both.
-    let documented =
-        ["cargo", "doc", "--workspace", "--all-features", "--no-deps", "--document-private-items", "--quiet"];
-    shell::run_with(&documented, &[("RUSTDOCFLAGS", "--deny warnings")])
+    tidy::run()
+}
+
+/// The words of cargo that check the documentation: with all features, as the lints are, so that
+/// dependencies are checked once for both.
+pub(crate) const DOCUMENTATION: &str =
+    "doc --workspace --all-features --no-deps --document-private-items --quiet";
+/// What they need in the environment.
+pub(crate) const NO_WARNINGS: (&str, &str) = ("RUSTDOCFLAGS", "--deny warnings");
+
+/// Checks the documentation.
+pub(crate) fn documentation() -> Result<()> {
+    let words: Vec<&str> = ["cargo"].into_iter().chain(DOCUMENTATION.split(' ')).collect();
+    shell::run_with(&words, &[NO_WARNINGS])
 }
 
 /// Checks the licences, bans and sources of the dependencies (deny.toml).

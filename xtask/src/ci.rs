@@ -56,11 +56,12 @@ struct Stage {
     run: fn() -> Result<()>,
 }
 
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 10] = [
     Stage { name: "packages", run: packages },
-    Stage { name: "check", run: check::without_tests },
+    Stage { name: "check", run: check::lints },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
     Stage { name: "test", run: test },
+    Stage { name: "documentation", run: check::documentation },
     Stage { name: "verdicts --quick", run: verdicts::quick },
     Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
@@ -127,8 +128,8 @@ fn licences() -> Result<()> {
 }
 
 /// What later stages build, by the words of cargo.
-const BUILT_AHEAD: [&str; 2] =
-    ["build --release --quiet", "build --release --quiet -p verdict --bin verdicts"];
+const BUILT_AHEAD: [&str; 3] =
+    ["build --release --quiet", "build --release --quiet -p verdict --bin verdicts", check::DOCUMENTATION];
 
 /// Runs all tests, of which none may be skipped. Meanwhile, at the lowest priority, builds what
 /// later stages need: the tests wait for most of their time, and make no claims about times.
@@ -143,7 +144,10 @@ fn test() -> Result<()> {
         BUILT_AHEAD.iter().all(|words| {
             let words: Vec<&str> =
                 ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
-            shell::command(&words).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+            let (name, value) = check::NO_WARNINGS;
+            let mut command = shell::command(&words);
+            command.env(name, value).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
         })
     });
     let result = check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)]);

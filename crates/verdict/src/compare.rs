@@ -126,8 +126,10 @@ pub enum Why {
     },
     /// The interval is too wide, and even ten times the units would not decide.
     Noise,
-    /// The clock's step or what sessions differ anyway is too large: units do not make it smaller.
-    Floor,
+    /// The clock's step is too large: units do not make it smaller.
+    Clock,
+    /// Earlier sessions differ by too much anyway: units of a session do not make it less.
+    Sessions,
 }
 
 /// Repetitions beyond this many times those at hand are not proposed.
@@ -238,6 +240,7 @@ impl Limits {
             _ if prepared.differs => Verdict::Undecided(Why::Placement),
             (Some(interval), Some(shift)) => match self.verdict(interval, shift, least, prepared.all) {
                 Verdict::Worse | Verdict::Better if !holds => Verdict::Differs,
+                Verdict::Undecided(Why::Sessions) if question.step >= least => Verdict::Undecided(Why::Clock),
                 verdict => verdict,
             },
             _ => {
@@ -267,7 +270,7 @@ impl Limits {
         let half = (high - low) / 2.0;
         let enough = shift.abs().max(self.margin - shift.abs());
         if least >= enough {
-            return Verdict::Undecided(Why::Floor);
+            return Verdict::Undecided(Why::Sessions);
         }
         let needed = half / enough;
         let units = (n as f64 * needed * needed).ceil();
@@ -339,7 +342,7 @@ mod tests {
             |question: &Question| compare(std::slice::from_ref(question), Design::Unpaired, 0.05).remove(0);
         assert_eq!(answer(&tied).interval, Some([-0.1, 0.1]));
         tied.sides[1] = side(-0.09);
-        assert_eq!(answer(&tied).verdict, Verdict::Undecided(Why::Floor));
+        assert_eq!(answer(&tied).verdict, Verdict::Undecided(Why::Clock));
         tied.step = 0.01;
         assert_eq!(answer(&tied).verdict, Verdict::Worse);
         tied.history = vec![0.0, 0.05, 0.0, 0.05, 0.0, 0.05];

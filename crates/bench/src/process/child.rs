@@ -65,8 +65,7 @@ impl Process {
         command.process_group(0);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         if dies_with_us {
-            // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
-            unsafe { command.pre_exec(die_with_parent) };
+            end_with_us(&mut command);
         }
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -175,8 +174,13 @@ fn in_words(status: &WaitIdStatus) -> String {
     }
 }
 
-/// Makes the kernel kill the agent when its coordinator dies, even by SIGKILL. The end of the input
-/// also ends the agent, and is the only way for an agent on another host.
+/// Makes the kernel kill what a command starts when this process dies, even by SIGKILL. The end of
+/// the input also ends an agent, and is the only way for one on another host.
+pub fn end_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
+    unsafe { command.pre_exec(die_with_parent) };
+}
+
 fn die_with_parent() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) } == 0 {

@@ -61,3 +61,5 @@ pub mod server;
 pub mod sink;
 pub mod template;
 mod wait;
+
+pub use child::end_with_us;

@@ -36,6 +36,11 @@ impl Deadline {
         Duration::from_nanos(self.end_ns.saturating_sub(monotonic_ns()))
     }
 
+    /// The time that has passed since the start, and after the end that of the whole wait.
+    pub fn elapsed(self) -> Duration {
+        self.timeout.saturating_sub(self.remaining())
+    }
+
     /// The time that is left, as poll takes it.
     pub fn timespec(self) -> Timespec {
         Timespec::try_from(self.remaining()).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })

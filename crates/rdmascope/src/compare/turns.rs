@@ -13,6 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::report::compare::questions;
 use anyhow::{Context, bail};
+use bench::process::end_with_us;
 use bench::process::interrupt::Interrupt;
 use bench::process::template::split;
 use measure::files;
@@ -136,6 +137,8 @@ impl Turns {
         let mut command = self.command(side, directory)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
         let name = &self.commands[side];
+        // A turn that outlived this process would write into the directory of the one that goes on.
+        end_with_us(&mut command);
         let mut child = command.spawn().with_context(|| format!("cannot start '{name}'"))?;
         let status = wait(&mut child, interrupt).with_context(|| format!("cannot wait for '{name}'"))?;
         if let Some(signal) = interrupt.received() {

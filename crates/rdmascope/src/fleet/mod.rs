@@ -18,10 +18,11 @@ mod voice;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bench::process::interrupt::Interrupt;
 use bench::process::sink::Sink;
+use measure::clock::Deadline;
 use measure::record::{self, Point, Run};
 use measure::store::{EndedRun, RunWriter};
 use report::fleet::{Outcome, QUANTITIES, Question, Replay};
@@ -63,7 +64,7 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let interrupt = Interrupt::install()?;
     let mut voice = Voice::new(0);
     time::warning(arguments).iter().for_each(|warning| voice.warning(warning));
-    let began = Instant::now();
+    let began = Deadline::after(Duration::MAX);
     let (mut agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
     let starting = began.elapsed();
     let mut run = begun(arguments, words, members, &asked, &agents);

@@ -158,9 +158,10 @@ impl Probe for Measuring<'_> {
 
     fn time_left(&mut self) -> Option<TimeLeft> {
         let rounds = self.replay.next();
-        if self.replay.time_left().is_none() {
-            let left = self.time.left(rounds);
-            self.note_time(|fleet| fleet.time_left = left);
+        if self.replay.time_left().is_none()
+            && let Some(left) = self.time.left(rounds)
+        {
+            self.note_time(|fleet| fleet.time_left = Some(left));
         }
         self.replay.time_left()
     }

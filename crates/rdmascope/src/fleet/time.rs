@@ -1,6 +1,6 @@
 //! The time of a fleet: how the schedule and the suspects share `--time`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::clock::Deadline;
 use measure::record::FleetTimeLeft;
@@ -23,7 +23,6 @@ pub(super) struct Time {
     apart: Duration,
     /// What starting all agents took.
     starting: Duration,
-    since: Instant,
     /// What earlier processes have measured for.
     used: Duration,
 }
@@ -36,7 +35,7 @@ impl Time {
             let schedule = limit.saturating_sub(limit / FOR_SUSPECTS + VISITS * apart);
             [schedule, limit].map(|limit| Deadline::after(limit.saturating_sub(used)))
         });
-        Self { limits, apart, starting, since: Instant::now(), used }
+        Self { limits, apart, starting, used }
     }
 
     /// When a visit may begin, if a round ends now.
@@ -53,7 +52,7 @@ impl Time {
     pub(super) fn left(&self, rounds: u64) -> Option<FleetTimeLeft> {
         let [_, end] = self.limits?;
         let rounds = u32::try_from(rounds).unwrap_or(u32::MAX).max(1);
-        let round = ((self.used + self.since.elapsed()) / rounds).max(Duration::from_micros(1));
+        let round = ((self.used + end.elapsed()) / rounds).max(Duration::from_micros(1));
         let fit = |time: Duration| time.as_secs_f64() / round.as_secs_f64();
         // A cast of too much gives the largest number.
         Some(FleetTimeLeft {

@@ -201,6 +201,8 @@ fn junit_keeps_to_the_schema_of_ant() {
     let scratch = recorded();
     let first = format!("{}/tests/records/0.1.0", env!("CARGO_MANIFEST_DIR"));
     scratch.succeed(&["export", "run", &first, "--format", "junit", "--out", "run.xml"]);
+    let compared = scratch.succeed(&["compare", "run", "run", "--anyway", "--format", "junit"]);
+    scratch.write("compared.xml", &compared);
     let script = r#"
 import os, reframe
 from lxml import etree
@@ -208,6 +210,7 @@ schema = etree.XMLSchema(etree.parse(os.path.join(os.path.dirname(reframe.__file
 tree = etree.parse("run.xml")
 schema.assertValid(tree)
 assert len(tree.findall("testsuite")) == 2
+schema.assertValid(etree.parse("compared.xml"))
 # The schema refuses what is wrong.
 tree.find("testsuite").attrib.pop("hostname")
 assert not schema.validate(tree)

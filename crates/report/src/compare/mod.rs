@@ -184,10 +184,8 @@ fn word(verdict: Verdict, order: Order, as_large: [usize; 2]) -> (Word, String) 
         Verdict::Undecided(Why::TooFew { least }) => format!("needs at least {least} {units}"),
         Verdict::Undecided(Why::Wide { units: needed }) => format!("{needed} {units} would decide"),
         Verdict::Undecided(Why::Noise) => "not with this noise".to_owned(),
-        Verdict::Undecided(Why::Floor) => match order {
-            Order::Sessions => "sessions of this machine differ by more".to_owned(),
-            Order::Turns | Order::Mixed => "not with steps of this clock".to_owned(),
-        },
+        Verdict::Undecided(Why::Clock) => "not with steps of this clock".to_owned(),
+        Verdict::Undecided(Why::Sessions) => "earlier sessions differ by more".to_owned(),
     };
     (Word::Undecided, reason)
 }

@@ -8,6 +8,7 @@ use measure::text::plain;
 use super::comparison::Word;
 use super::sheet::{Line, Sheet};
 use crate::Error;
+use crate::html::prose::sentence;
 use crate::html::{CSS, forest};
 
 /// The page may load and run nothing.
@@ -15,7 +16,10 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// What the report's styles do not have.
 const OWN: &str = "
 main.comparison { max-width: 72rem; margin: 0 auto; padding: 1rem 1.2rem 3rem; }
+.comparison h2 { margin-top: 1.6rem; }
 .comparison table { width: 100%; border-collapse: collapse; }
+.comparison td:not(:first-child, .said) { white-space: nowrap; }
+.comparison .said { min-width: 9rem; }
 .comparison th, .comparison td { text-align: right; padding: 0.2rem 0.6rem; border-top: 1px solid var(--line); }
 .comparison :is(th, td):is(:first-child, .said) { text-align: left; }
 .comparison :is(.worse, .failed, .differs) { color: var(--warn); font-weight: 600; }
@@ -46,12 +50,12 @@ impl Sheet {
                 body {
                     main class="comparison" {
                         h1 { (title) }
-                        p { strong { "Verdict: " (self.sentence) } }
+                        p class={ "answer " (self.class()) } { strong { "Verdict: " (self.sentence) } }
                         ul { @for line in &self.about { li { (line) } } }
                         (self.tables())
                         (self.drawings())
                         @for (heading, list) in self.lists.iter().filter(|(_, list)| !list.is_empty()) {
-                            h2 { (heading) }
+                            h2 { (sentence(heading)) }
                             ul { @for line in list { li { (plain(line)) } } }
                         }
                     }
@@ -69,21 +73,37 @@ impl Sheet {
         html! {
             @for group in self.lines.chunk_by(|a, b| a.group == b.group) {
                 h2 { (group[0].group) }
-                table {
-                    thead { tr {
-                        @for name in &self.head { th scope="col" { (name) } }
-                        @if has_plots { th scope="col" { "ratio" } }
-                        th scope="col" class="said" { "verdict" }
-                    } }
-                    tbody { @for line in group {
-                        tr {
-                            @for cell in &line.cells { td { (cell) } }
-                            @if has_plots { td { @if line.ratio.is_some() { @if let Some(plot) = plots.next() { (plot) } } } }
-                            td class={ "said " (class(line)) } { (line.said()) }
-                        }
-                    } }
+                div class="scroll" tabindex="0" role="region" aria-label=(group[0].group) {
+                    table {
+                        thead { tr {
+                            @for name in &self.head { th scope="col" { (name) } }
+                            @if has_plots { th scope="col" { "ratio" } }
+                            th scope="col" class="said" { "verdict" }
+                        } }
+                        tbody { @for line in group {
+                            tr {
+                                @for cell in &line.cells { td { (cell) } }
+                                @if has_plots {
+                                    td { @if line.ratio.is_some() { @if let Some(plot) = plots.next() { (plot) } } }
+                                }
+                                td class={ "said " (class(line)) } { (line.said()) }
+                            }
+                        } }
+                    }
                 }
             }
+        }
+    }
+
+    /// The class of the answer, from the lines.
+    fn class(&self) -> &'static str {
+        let has = |words: &[Word]| self.lines.iter().any(|line| words.contains(&line.verdict));
+        if has(&[Word::Worse, Word::Failed]) {
+            "culprits"
+        } else if has(&[Word::Undecided, Word::Differs]) {
+            "undecided"
+        } else {
+            "healthy"
         }
     }
 

@@ -24,7 +24,7 @@ mod links;
 mod overview;
 mod pack;
 mod points;
-mod prose;
+pub(crate) mod prose;
 mod published;
 mod surface;
 mod system;

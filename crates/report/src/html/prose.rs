@@ -17,7 +17,7 @@ pub(super) fn prose(text: &str) -> Markup {
 }
 
 /// The text with a capital first letter.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

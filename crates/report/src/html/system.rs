@@ -110,11 +110,11 @@ impl Facts {
                 }
             }
             table class="facts-table tall" {
-                thead { tr { th scope="col" { (self.across) } @for (name, _) in &split { th scope="col" { (name) } } } }
+                thead { tr { td {} @for (name, _) in &split { th scope="col" { (name) } } } }
                 tbody {
                     @for (index, rank) in self.ranks.iter().enumerate() {
                         tr {
-                            th scope="row" { (rank) }
+                            th scope="row" { (self.across) " " (rank) }
                             @for (_, values) in &split { (cell(values[index].as_deref(), 1)) }
                         }
                         "\n"

@@ -33,10 +33,10 @@ pub trait Probe {
         true
     }
 
-    /// The time that is left for suspects: again, in isolation and under load. `None`: no limit. The
-    /// procedure asks once, after the screening, and keeps to it within the rounds that give the
-    /// level of good hosts. Suspects for which no time is left stay undecided. A program that keeps
-    /// its answers keeps this one too.
+    /// The time that is left for suspects: again, in isolation and under load. `None`: no limit.
+    /// The procedure asks once, after the screening, and keeps to it within the rounds that give
+    /// the level of good hosts. Suspects for which no time is left stay undecided. A program that
+    /// keeps its answers keeps this one too.
     fn time_left(&mut self) -> Option<TimeLeft> {
         None
     }
