@@ -1,7 +1,7 @@
 #!/bin/sh
 # Examines the network between the pods of daemonset.yaml. Words of `rdmascope fleet` may follow:
 #
-#   ./fleet.sh tcp --time 2min
+#   ./fleet.sh tcp --time 10min
 #
 # `kubectl get pods -l app=rdmascope -o wide` says on which node each pod runs.
 set -eu

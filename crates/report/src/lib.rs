@@ -18,6 +18,7 @@
 //! * `findings`: whether the run shows what a paper found;
 //! * [`launched`]: the medians over launches, where there are several;
 //! * [`repeated`]: whether the mean over repetitions is known as well as the plan asks;
+//! * `junit`: the writer of results of tests;
 //! * `table`: the writer of tables; the points bring the presentation of a pattern ([`Points`]);
 //! * `placement`: whether the whole run ran on CPUs far from each other;
 //! * `folded`: one number of all repetitions of a point, and its interval;
@@ -39,6 +40,7 @@ mod findings;
 pub mod fleet;
 mod folded;
 pub mod html;
+mod junit;
 pub mod launched;
 pub mod link;
 mod link_limit;

@@ -348,6 +348,7 @@ mod tests {
         tied.history = vec![0.0, 0.05, 0.0, 0.05, 0.0, 0.05];
         let half = answer(&tied).detectable().unwrap();
         assert!((half - 2.5706 * 0.05).abs() < 1e-4, "{half}");
+        assert_eq!(answer(&tied).verdict, Verdict::Undecided(Why::Sessions));
     }
 
     /// Two blocks of runs, the second of which is far off: nothing tells a change from drift.

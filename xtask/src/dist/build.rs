@@ -18,6 +18,9 @@ pub(super) enum Target {
     OldGlibc,
 }
 
+/// The program has fewer bytes than this, so that it is quickly copied to a host.
+const BYTES_MAX: u64 = 15_000_000;
+
 /// The oldest glibc that [`Target::OldGlibc`] runs on.
 pub(super) const OLD_GLIBC: &str = "2.28";
 
@@ -64,6 +67,10 @@ impl Build {
         command.env("RUSTFLAGS", flags(checkout)?).env("PATH", with_tools()?);
         let status = command.status().context("cannot start cargo")?;
         ensure!(status.success(), "the build failed ({status})");
+        let program = output.join("rdmascope");
+        let bytes = fs::metadata(&program)?.len();
+        eprintln!("xtask: dist: {} ({bytes} B)", program.display());
+        ensure!(bytes < BYTES_MAX, "the program has {bytes} B: ship less than {BYTES_MAX} B");
         Ok(Self {
             target,
             checkout: checkout.to_owned(),

@@ -78,6 +78,8 @@ mod tests {
         let more = short.and(Duration::from_secs(3600));
         assert!(!more.is_over());
         assert_eq!(more.timeout_s(), 3600.0);
+        assert!(long.elapsed() < Duration::from_secs(100) && short.elapsed().is_zero());
+        assert!(Deadline { end_ns: 0, timeout: Duration::from_secs(5) }.elapsed() == Duration::from_secs(5));
     }
 
     #[test]

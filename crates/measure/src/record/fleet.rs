@@ -72,11 +72,11 @@ pub struct FleetMember {
 }
 
 /// The time that is left for the suspects of a fleet, in rounds.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct FleetTimeLeft {
-    /// As many rounds fit.
+    /// About the number of rounds that fit.
     pub rounds: u32,
-    /// As many rounds would fit into the time that passes before a visit begins.
+    /// The number of rounds that would fit into the time before a visit begins.
     pub before_visit: u32,
 }
 
@@ -87,11 +87,11 @@ pub struct FleetQuantity {
     /// of the experiment of this name have it.
     pub name: String,
     /// The value that is expected at least: of a latency, the largest one. Absent where members are
-    /// compared with each other alone.
+    /// compared with each other alone, or where `expected_of` has one for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<f64>,
     /// The value that is expected of each member, where it is not the same of all. Of a pair, the
-    /// lesser one of both is expected.
+    /// easier one of both is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected_of: Vec<f64>,
     /// The cells of the baseline: the index of the sender and of the receiver in this fleet, and

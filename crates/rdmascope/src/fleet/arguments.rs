@@ -19,7 +19,7 @@ Examples:
   rdmascope fleet write --hosts-file hosts.txt --via 'ssh {host}'
                                        RDMA Write, between hosts of a file
   rdmascope fleet                      in a Slurm job: all of its nodes
-  rdmascope fleet tcp --hosts n1,n2,n3,n4 --via 'ssh {host}' --time 2min
+  rdmascope fleet tcp --hosts n1,n2,n3,n4 --via 'ssh {host}' --time 10min
   rdmascope fleet --local 8            eight agents on this host, to try it out
   rdmascope fleet --resume runs/fleet-2026-11-27T120000Z
 
@@ -80,11 +80,11 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) parallel: Option<u32>,
     /// Time for the whole fleet, such as 10min, once its agents have started. The schedule ends
-    /// between two rounds, and leaves time for suspects.
+    /// between two rounds, and leaves time for suspects; 10min is mostly enough for them.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub(super) time: Option<Duration>,
-    /// Time between two visits of the suspects, of which --time allows at most an eighth: a host
-    /// that is slow for a third of it is cleared.
+    /// Time between two visits of the suspects, at most an eighth of --time: a host that is slow
+    /// for a third of it is cleared.
     #[arg(long, value_name = "TIME", default_value = VISITS_APART, value_parser = time)]
     pub(super) visits_apart: Duration,
     /// Least deficit that is said, in percent of the others.

@@ -8,7 +8,7 @@ use report::fleet::{QUANTITIES, Row};
 use verdict::fleet::Schedule;
 
 use super::arguments::FleetArguments;
-use super::expected::{Baseline, Limits};
+use super::expected::{Baseline, Least, Limits};
 use super::points::Asked;
 use crate::failure::Usage;
 use crate::sink;
@@ -83,17 +83,22 @@ pub(super) fn begun(
     Run { warnings: sink::warnings::of(&run), ..run }
 }
 
-/// Adds what the fleet is compared with, beside its own members. Returns the members that the
-/// baseline does not have.
+/// Adds what the fleet is compared with, beside its own members. Members whose links are not known
+/// leave the fleet if a part of the link is expected.
 pub(super) fn expect(
     arguments: &FleetArguments,
     limits: &Limits,
     run: &mut Run,
     asked: &Asked,
     baseline: Option<&Baseline>,
-) -> Result<Vec<String>, Usage> {
-    let Some(fleet) = &mut run.fleet else { return Ok(Vec::new()) };
+    agents: &mut Fleet<'_>,
+) -> Result<(), Usage> {
+    let Some(fleet) = &mut run.fleet else { return Ok(()) };
     let new = baseline.map_or(Ok(Vec::new()), |baseline| baseline.check(&run.plan, fleet))?;
+    if !new.is_empty() {
+        let new = new.join(", ");
+        run.warnings.push(format!("not compared with the baseline, which does not have them: {new}"));
+    }
     fleet.baseline = arguments.baseline.as_ref().map(|directory| directory.display().to_string());
     for quantity in &mut fleet.quantities {
         let row = Row::named(&quantity.name);
@@ -101,11 +106,19 @@ pub(super) fn expect(
         if !is_rate {
             quantity.expected = limits.at_most;
         } else if let Some(spec) = asked.spec(&quantity.name)
-            && let Some(of) = limits.least(spec, &run.devices, fleet.members.len())?
+            && let Some(least) = limits.least(spec, &run.devices, fleet.members.len())?
         {
-            let is_same = of.iter().all(|value| *value == of[0]);
-            quantity.expected = is_same.then_some(of[0]);
-            quantity.expected_of = if is_same { Vec::new() } else { of };
+            for member in &least.unknown {
+                let why = "--at-least asks for a part of its link, and what that carries is not known";
+                agents.leave(*member, why.to_owned());
+            }
+            match least.is_same() {
+                true => quantity.expected = least.of.first().copied(),
+                false => {
+                    run.warnings.extend(slower_links(&least, &fleet.members));
+                    quantity.expected_of = least.of;
+                }
+            }
         }
         if let Some(baseline) = baseline {
             quantity.baseline = baseline.cells(&quantity.name, &fleet.members);
@@ -115,8 +128,26 @@ pub(super) fn expect(
             }
         }
     }
-    Ok(new)
+    Ok(())
 }
+
+/// Names the members whose links are slower than those of others: they may be so by a fault.
+fn slower_links(least: &Least, members: &[FleetMember]) -> Option<String> {
+    let most = least.of.iter().copied().fold(0.0, f64::max);
+    let slower = least.of.iter().zip(members).filter(|(own, _)| **own < most);
+    let names: Vec<&str> = slower.map(|(_, member)| member.name.as_str()).collect();
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = names[..names.len().min(NAMED_MAX)].join(", ");
+    (!names.is_empty()).then(|| {
+        format!("less is expected of members whose links are slower than those of others: {named}{more}")
+    })
+}
+
+/// A warning names at most this many members.
+const NAMED_MAX: usize = 8;
 
 /// The share of healthy fleets in which something may be named.
 const ALPHA: f64 = 0.01;

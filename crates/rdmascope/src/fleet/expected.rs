@@ -51,37 +51,54 @@ impl Limits {
         Ok(Self { at_least: at_least.transpose()?, at_most: at_most.transpose()? })
     }
 
-    /// Returns the least throughput of each member's pairs, in bytes/s, if one is stated: what the
-    /// member's own link carries decides where a part of the link is asked for.
+    /// Returns the least throughput of each member's pairs, if one is stated: what the member's own
+    /// link carries decides where a part of the link is asked for.
     pub(super) fn least(
         &self,
         spec: &PointSpec,
         devices: &[Device],
         members: usize,
-    ) -> Result<Option<Vec<f64>>, Usage> {
+    ) -> Result<Option<Least>, Usage> {
         match &self.at_least {
             None => Ok(None),
-            Some((_, Limit::Number { at, .. })) => Ok(Some(vec![*at; members])),
+            Some((_, Limit::Number { at, .. })) => {
+                Ok(Some(Least { of: vec![*at; members], unknown: Vec::new() }))
+            }
             Some((text, Limit::OfLink(share))) => {
-                let mut least = vec![None; members];
+                let mut of = vec![None; members];
+                let mut unknown = Vec::new();
                 for device in devices {
-                    let limit = link_of_pair(spec, device).ok_or_else(|| {
-                        let name = format!("{} of member {}", device.name, device.rank + 1);
-                        let unknown = format!("what the link of {name} carries is not known here");
-                        Usage(format!("--at-least {text}: {unknown}: give a bandwidth such as 10Gb/s"))
-                    })?;
-                    if let Some(own) = least.get_mut(device.rank as usize) {
-                        *own = Some(share * limit);
+                    let limit = link_of_pair(spec, device).map(|limit| share * limit);
+                    let member = device.rank as usize;
+                    unknown.extend(limit.is_none().then_some(member));
+                    if let Some(own) = of.get_mut(member) {
+                        *own = limit;
                     }
                 }
-                // A member without a device is not measured.
-                let any = least.iter().copied().flatten().next().ok_or_else(|| {
+                // A member whose link is not known is not measured.
+                let any = of.iter().copied().flatten().next().ok_or_else(|| {
                     let unknown = "what the link carries is not known here";
                     Usage(format!("--at-least {text}: {unknown}: give a bandwidth such as 10Gb/s"))
                 })?;
-                Ok(Some(least.into_iter().map(|own| own.unwrap_or(any)).collect()))
+                Ok(Some(Least { of: of.into_iter().map(|own| own.unwrap_or(any)).collect(), unknown }))
             }
         }
+    }
+}
+
+/// The least throughput of the pairs of members.
+#[derive(Debug)]
+pub(super) struct Least {
+    /// That of each member, in bytes/s. Of a pair, the lesser one is expected.
+    pub(super) of: Vec<f64>,
+    /// The members of whose links it is not known what they carry.
+    pub(super) unknown: Vec<usize>,
+}
+
+impl Least {
+    /// Whether it is the same of all members.
+    pub(super) fn is_same(&self) -> bool {
+        self.of.iter().all(|value| *value == self.of[0])
     }
 }
 
@@ -216,12 +233,14 @@ mod tests {
         let asked = Asked::of("send", &arguments).unwrap();
         let spec = asked.spec("throughput").unwrap();
         let least = |links: &[&str]| limits.least(spec, &adapters(links), 4);
-        let mixed = least(&["4X EDR", "4X FDR", "4X EDR"]).unwrap().unwrap();
+        let Least { of: mixed, unknown } = least(&["4X EDR", "4X FDR", "4X EDR"]).unwrap().unwrap();
+        assert!(unknown.is_empty(), "{unknown:?}");
         // Half of 100 Gb/s without the headers of packets. The first member is left out.
         assert!((5.9e9..6.25e9).contains(&mixed[1]), "{mixed:?}");
         assert_eq!([mixed[0], mixed[3]], [mixed[1]; 2]);
         assert!((mixed[2] / mixed[1] - 0.5454).abs() < 1e-3, "{mixed:?}");
-        let Err(Usage(why)) = least(&["4X EDR", "unknown"]) else { panic!("a link is unknown") };
-        assert!(why.starts_with("--at-least 50%: what the link of mlx5_0 of member 3 carries"), "{why}");
+        assert_eq!(least(&["4X EDR", "unknown"]).unwrap().unwrap().unknown, [2]);
+        let Err(Usage(why)) = least(&["unknown"]) else { panic!("no link is known") };
+        assert!(why.starts_with("--at-least 50%: what the link carries is not known"), "{why}");
     }
 }

@@ -63,7 +63,6 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let interrupt = Interrupt::install()?;
     let mut voice = Voice::new(0);
-    time::warning(arguments).iter().for_each(|warning| voice.warning(warning));
     let began = Deadline::after(Duration::MAX);
     let (mut agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
     let starting = began.elapsed();
@@ -75,17 +74,13 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
         // More pairs would measure how the system shares its CPUs.
         fleet.parallel.get_or_insert(pairs);
     }
-    let new = expect(arguments, &limits, &mut run, &asked, baseline.as_ref())?;
+    expect(arguments, &limits, &mut run, &asked, baseline.as_ref(), &mut agents)?;
     run.warnings.iter().for_each(|warning| voice.warning(warning));
-    if !new.is_empty() {
-        voice.warning(&format!(
-            "not compared with the baseline, which does not have them: {}",
-            new.join(", ")
-        ));
-    }
     let question = question_of(&run)?;
     let writer = RunWriter::create(out, &run)?;
-    let time = Time::of(arguments, starting, Duration::ZERO);
+    let has_suspects = question.has_suspects();
+    let time = Time::of(arguments, has_suspects, starting, Duration::ZERO);
+    time::warning(arguments).iter().filter(|_| has_suspects).for_each(|warning| voice.warning(warning));
     let replay = Replay::new(&question, &record::Fleet::default(), &[]);
     voice.expects(question.points());
     let mut measuring = Measuring {
@@ -142,7 +137,7 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     }
     pin(&mut agents, &ended.run.environments, &arguments);
     let replay = Replay::new(&question, &fleet, &ended.points);
-    let time = Time::of(&arguments, Duration::ZERO, used(&ended.points));
+    let time = Time::of(&arguments, question.has_suspects(), Duration::ZERO, used(&ended.points));
     let next_id = ended.points.iter().map(|point| point.id + 1).max().unwrap_or(0);
     let run = Run { ended: None, ..ended.run.clone() };
     let measuring = Measuring {

@@ -128,6 +128,8 @@ impl Probe for Measuring<'_> {
             if !visited.is_empty() {
                 self.agents.end(&visited, &mut self.voice);
                 self.agents.pause(self.rest, &mut self.voice)?;
+                self.agents.start(visited.iter().copied(), &mut self.voice)?;
+                self.note_left(visited.into_iter())?;
             }
         }
         let number = self.replay.next();

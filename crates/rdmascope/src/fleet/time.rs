@@ -28,11 +28,17 @@ pub(super) struct Time {
 }
 
 impl Time {
-    /// Begins the time of a fleet.
-    pub(super) fn of(arguments: &FleetArguments, starting: Duration, used: Duration) -> Self {
+    /// Begins the time of a fleet, which may have suspects.
+    pub(super) fn of(
+        arguments: &FleetArguments,
+        has_suspects: bool,
+        starting: Duration,
+        used: Duration,
+    ) -> Self {
         let apart = apart(arguments);
         let limits = arguments.time.map(|limit| {
-            let schedule = limit.saturating_sub(limit / FOR_SUSPECTS + VISITS * apart);
+            let kept = limit / FOR_SUSPECTS + VISITS * apart;
+            let schedule = if has_suspects { limit.saturating_sub(kept) } else { limit };
             [schedule, limit].map(|limit| Deadline::after(limit.saturating_sub(used)))
         });
         Self { limits, apart, starting, used }
@@ -73,10 +79,11 @@ pub(super) fn warning(arguments: &FleetArguments) -> Option<String> {
     let apart = apart(arguments);
     (apart < arguments.visits_apart).then(|| {
         format!(
-            "--time {} leaves {} between visits of suspects, not {}: a host that is slow for a third of it may be named",
+            "--time {} leaves {} between visits of suspects, not {}: a host that is slow for longer than {} may be named",
             format_duration(arguments.time.unwrap_or_default()),
             format_duration(apart),
             format_duration(arguments.visits_apart),
+            format_duration(apart / VISITS),
         )
     })
 }
@@ -100,7 +107,7 @@ mod tests {
     #[test]
     fn visits_and_suspects_have_their_part_of_the_time() {
         let scheduled = |words: &str| {
-            let time = Time::of(&arguments(words), Duration::ZERO, Duration::ZERO);
+            let time = Time::of(&arguments(words), !words.contains("ring"), Duration::ZERO, Duration::ZERO);
             time.limits.map(|[schedule, _]| schedule.remaining().as_secs_f64().ceil())
         };
         assert_eq!(scheduled("--local 4"), None);
@@ -109,21 +116,23 @@ mod tests {
         // 120 s less 3 times 15 s and a quarter.
         assert_eq!(scheduled("--local 4 --time 2min"), Some(45.0));
         assert_eq!(scheduled("--local 4 --time 2min --visits-apart 0"), Some(90.0));
+        assert_eq!(scheduled("--local 4 --time 2min --schedule ring"), Some(120.0));
         assert_eq!(warning(&arguments("--local 4 --time 10min")), None);
         let said = warning(&arguments("--local 4 --time 2min")).expect("visits are closer");
         assert!(said.contains("--time 120s leaves 15s between visits of suspects, not 60s"), "{said}");
+        assert!(said.contains("longer than 5s"), "{said}");
     }
 
     #[test]
     fn what_is_left_is_counted_in_rounds() {
         let arguments = arguments("--local 4 --time 100 --visits-apart 5");
         let used = Duration::from_secs(40);
-        let time = Time::of(&arguments, Duration::from_secs(1), used);
+        let time = Time::of(&arguments, true, Duration::from_secs(1), used);
         let left = time.left(80).expect("a limit");
         // A round took half a second; 60 s are left, and 6 s pass before a visit.
         assert!((115..=120).contains(&left.rounds), "{left:?}");
         assert!((11..=12).contains(&left.before_visit), "{left:?}");
         assert!(time.left(0).is_some());
-        assert!(Time::of(&arguments, Duration::ZERO, Duration::from_secs(200)).is_schedule_over());
+        assert!(Time::of(&arguments, true, Duration::ZERO, Duration::from_secs(200)).is_schedule_over());
     }
 }

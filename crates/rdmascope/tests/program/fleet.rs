@@ -314,13 +314,17 @@ fn what_is_left_of_the_time_decides_how_many_suspects_are_measured() {
     let scratch = Scratch::alone();
     let script = with_slow("h2");
     let words = |time| started(&scratch, "h[1-4]", &script, &["--time", time]);
-    // Enough for one pass, which names nobody.
+    // Too little for two passes, so nobody is named.
     let ended = run(&scratch, &words("100ms"));
     assert_eq!(ended.status, Some(1), "{ended:?}");
     let (record, _) = scratch.record("fleet");
     let fleet = record.fleet.unwrap();
     assert!(fleet.rounds_in_time.is_some_and(|rounds| rounds < 9), "{fleet:?}");
     assert!(fleet.time_left.is_some(), "{fleet:?}");
+    let points = scratch.record("fleet").1.len();
+    let again = scratch.run(&["fleet", "--resume", "fleet"]);
+    assert_eq!(again.status, Some(1), "the record has what time allowed: {again:?}");
+    assert_eq!(scratch.record("fleet").1.len(), points);
     std::fs::remove_dir_all(scratch.at("fleet")).unwrap();
     let ended = run(&scratch, &words("20min"));
     assert_eq!(ended.status, Some(3), "{ended:?}");

@@ -19,6 +19,22 @@ pub struct Session<'a> {
     pub samples: &'a dyn SampleSource,
 }
 
+/// When and where a run was measured.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Measured {
+    /// When it started (RFC 3339, UTC).
+    pub started: String,
+    /// The host of its first rank.
+    pub host: String,
+}
+
+impl Measured {
+    pub(super) fn of(session: &Session<'_>) -> Self {
+        let host = session.run.environments.first().map(|environment| environment.hostname.clone());
+        Self { started: session.run.started.clone(), host: host.unwrap_or_default() }
+    }
+}
+
 impl Session<'_> {
     /// When it started, such that texts are in the order of time: a whole second comes before its
     /// fractions.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::asked::Order;
+use super::asked::{Measured, Order};
 use super::differences::Difference;
 
 /// The verdict on a point, or on all.
@@ -45,6 +45,8 @@ pub struct Comparison {
     pub names: [String; 2],
     /// The number of runs of each side.
     pub runs: [usize; 2],
+    /// When and where the last run of the new side was measured.
+    pub last: Measured,
     /// How they were measured.
     pub order: Order,
     /// Sessions of the history, of as many runs each as a side.

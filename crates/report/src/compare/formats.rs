@@ -4,7 +4,8 @@ use measure::text::plain;
 
 use super::comparison::Word;
 use super::sheet::{Line, Sheet};
-use crate::escaped::{self, xml};
+use crate::escaped;
+use crate::junit::{self, Outcome, Suite, Test};
 
 /// Characters of a point's name in the first column; longer ones get a line of their own.
 const NAME_MAX: usize = 20;
@@ -91,36 +92,34 @@ pub fn markdown(sheet: &Sheet) -> String {
     text
 }
 
-/// A JUnit report: a test for each line, which fails if the new side is worse or failed and is
-/// skipped if nothing was decided.
+/// A JUnit report: a test for each line. It fails if the new side is worse, is an error if the new
+/// side failed, and is skipped if nothing was decided.
 #[must_use]
 pub fn junit(sheet: &Sheet) -> String {
-    let count = |is_it: fn(Word) -> bool| sheet.lines.iter().filter(|line| is_it(line.verdict)).count();
-    let is_failure = |word| matches!(word, Word::Worse | Word::Failed);
-    let is_skipped = |word| matches!(word, Word::Differs | Word::Undecided);
-    let name = sheet.name;
-    let tests = sheet.lines.len();
-    let failures = count(is_failure);
-    let skipped = count(is_skipped);
-    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
-    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    text += &format!("<testsuites name=\"rdmascope {name}\" {counts} time=\"0\">\n");
-    text += &format!("  <testsuite name=\"rdmascope {name}\" {counts} time=\"0\">\n");
-    for line in &sheet.lines {
-        let class = xml(&line.experiment);
-        let case = xml(&format!("{} {}", line.group, line.cells[0]));
-        let message = xml(&message(sheet, line));
-        text += &format!("    <testcase classname=\"{class}\" name=\"{}\" time=\"0\"", case.trim_end());
-        text += &match line.verdict {
-            word if is_failure(word) => {
-                let kind = word.text();
-                format!("><failure type=\"{kind}\" message=\"{message}\"/></testcase>\n")
-            }
-            word if is_skipped(word) => format!("><skipped message=\"{message}\"/></testcase>\n"),
-            _ => "/>\n".to_owned(),
+    let test = |line: &Line| {
+        let why = message(sheet, line);
+        let result = match line.verdict {
+            Word::Worse => Outcome::Failure(why),
+            Word::Failed => Outcome::Error(why),
+            Word::Differs | Word::Undecided => Outcome::Skipped(why),
+            Word::Same | Word::Better => Outcome::Passed,
         };
-    }
-    text + "  </testsuite>\n</testsuites>\n"
+        Test::new(&line.experiment, format!("{} {}", line.group, line.cells[0]).trim_end(), result)
+    };
+    let name = format!("rdmascope {}", sheet.name);
+    let suite = Suite {
+        package: format!("rdmascope.{}", sheet.name),
+        name,
+        started: sheet.last.started.clone(),
+        host: sheet.last.host.clone(),
+        properties: Vec::new(),
+        failure: "worse",
+        tests: sheet.lines.iter().map(test).collect(),
+    };
+    let mut text = Vec::new();
+    // Nothing fails that writes to memory.
+    let _ = junit::write(&[suite], &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The cells of a line in words, with its verdict.

@@ -31,7 +31,7 @@ use measure::text::counted;
 use verdict::compare::{Answer, Design, Verdict, Why, compare as answers};
 use verdict::session::as_large;
 
-pub use asked::{Asked, Order, Session};
+pub use asked::{Asked, Measured, Order, Session};
 pub use comparison::{Comparison, Row, Word};
 pub use differences::Difference;
 pub use sheet::Sheet;
@@ -84,6 +84,7 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
     Ok(Comparison {
         names: asked.names.map(str::to_owned),
         runs: asked.sides.map(<[Session<'_>]>::len),
+        last: asked.sides[1].last().map(Measured::of).unwrap_or_default(),
         order,
         history: history.sessions,
         left_out: history.left_out,

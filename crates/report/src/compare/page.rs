@@ -50,7 +50,7 @@ impl Sheet {
                 body {
                     main class="comparison" {
                         h1 { (title) }
-                        p class={ "answer " (self.class()) } { strong { "Verdict: " (self.sentence) } }
+                        p class={ "answer " (self.answer_class()) } { strong { "Verdict: " (self.sentence) } }
                         ul { @for line in &self.about { li { (line) } } }
                         (self.tables())
                         (self.drawings())
@@ -95,15 +95,12 @@ impl Sheet {
         }
     }
 
-    /// The class of the answer, from the lines.
-    fn class(&self) -> &'static str {
-        let has = |words: &[Word]| self.lines.iter().any(|line| words.contains(&line.verdict));
-        if has(&[Word::Worse, Word::Failed]) {
-            "culprits"
-        } else if has(&[Word::Undecided, Word::Differs]) {
-            "undecided"
-        } else {
-            "healthy"
+    /// The class of the answer.
+    fn answer_class(&self) -> &'static str {
+        match self.verdict {
+            Word::Worse | Word::Failed => "culprits",
+            Word::Undecided | Word::Differs => "undecided",
+            Word::Same | Word::Better => "healthy",
         }
     }
 

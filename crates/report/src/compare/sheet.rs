@@ -3,7 +3,7 @@
 use measure::stats::shape::Estimate;
 use measure::text::{counted, plain};
 
-use super::asked::Order;
+use super::asked::{Measured, Order};
 use super::comparison::{Comparison, Row, Word};
 
 /// Lines of cells with their verdicts.
@@ -11,6 +11,8 @@ use super::comparison::{Comparison, Row, Word};
 pub struct Sheet {
     /// What it is of: `compare`, `trend`.
     pub(super) name: &'static str,
+    /// When and where the last run was measured.
+    pub(super) last: Measured,
     /// What was compared, a sentence each.
     pub(super) about: Vec<String>,
     /// The names of the columns. The first is that of the points.
@@ -21,7 +23,9 @@ pub struct Sheet {
     pub(super) same: [f64; 2],
     /// Lists below the lines, with their headings.
     pub(super) lists: Vec<(&'static str, Vec<String>)>,
-    /// The verdict on all, in a sentence.
+    /// The verdict on all.
+    pub(super) verdict: Word,
+    /// The same in a sentence.
     pub(super) sentence: String,
 }
 
@@ -64,6 +68,7 @@ impl Comparison {
         let differences = self.differences.iter().map(ToString::to_string).collect();
         Sheet {
             name: "compare",
+            last: self.last.clone(),
             about: vec![
                 format!("base: {} ({})", names[0], counted(self.runs[0] as u64, "run")),
                 format!("new:  {} ({})", names[1], counted(self.runs[1] as u64, "run")),
@@ -77,6 +82,7 @@ impl Comparison {
                 ("not compared", self.unmatched.clone()),
                 ("left out of the history", self.left_out.clone()),
             ],
+            verdict: self.verdict,
             sentence: self.sentence.clone(),
         }
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use verdict::regime;
 use verdict::trend::{SEGMENT, find};
 
-use super::asked::Session;
+use super::asked::{Measured, Session};
 use super::comparison::Word;
 use super::differences::{Difference, between};
 use super::history::by_start;
@@ -37,6 +37,8 @@ pub struct Asked<'a> {
 pub struct Trend {
     /// The names of the runs, in the order of their start.
     pub runs: Vec<String>,
+    /// When and where the last run was measured.
+    pub last: Measured,
     /// The ratio, as a share, up to which levels count as the same.
     pub margin: f64,
     /// A line for each point and number.
@@ -138,7 +140,8 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
     }
     let names = runs.iter().map(|session| session.name.to_owned()).collect();
     let (verdict, sentence) = said(&rows);
-    Ok(Trend { runs: names, margin: asked.margin, rows, left_out, verdict, sentence })
+    let last = runs.last().map(|last| Measured::of(last)).unwrap_or_default();
+    Ok(Trend { runs: names, last, margin: asked.margin, rows, left_out, verdict, sentence })
 }
 
 /// The numbers of the runs that have one, of one point.
@@ -271,6 +274,7 @@ impl Trend {
             }
         }
         Sheet {
+            last: self.last.clone(),
             name: "trend",
             about: vec![
                 format!(
@@ -288,6 +292,7 @@ impl Trend {
                 ("what else changed", differences),
                 ("fewer than 10 runs of one placement, left out", self.left_out.clone()),
             ],
+            verdict: self.verdict,
             sentence: self.sentence.clone(),
         }
     }

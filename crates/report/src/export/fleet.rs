@@ -8,8 +8,8 @@ use measure::record::Fleet;
 use verdict::fleet::Place;
 
 use super::exported::Exported;
-use super::test::{Outcome, Test};
 use crate::fleet::{self, Found, culprits, missed, open, outcome};
+use crate::junit::{Outcome, Test};
 
 /// The tests of a fleet; none for other runs.
 pub(super) fn tests(run: &Exported<'_>) -> Option<Vec<Test>> {

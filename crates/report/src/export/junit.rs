@@ -1,6 +1,4 @@
-//! Points, expectations and the members of a fleet as results of tests, in the XML of Ant's JUnit
-//! task, which Jenkins, GitLab and other programs read (the schema `junit.xsd` that Windy Road
-//! published for it; the schema `junit-10.xsd` of Jenkins' xUnit plugin allows more).
+//! Points, expectations and the members of a fleet as results of tests ([`junit`]).
 //!
 //! A point that was measured passes, one that was not is skipped, one that failed is an error. An
 //! expectation that is not met is a failure; one that is not decided is skipped. A run that ended
@@ -21,63 +19,35 @@ use serde_json::Value;
 use super::exported::Exported;
 use super::fleet;
 use super::rows::{asked, text};
-use super::test::{Outcome, Test};
 use crate::Error;
-use crate::escaped::xml;
 use crate::expectations::{Case, Judged, Judgement, line};
 use crate::folded::fold;
+use crate::junit::{self, Outcome, Suite, Test};
 use crate::varying::Varying;
 use crate::whole::ended_early;
 
 pub(super) fn write(runs: &[Exported<'_>], patterns: Patterns, out: &mut dyn Write) -> Result<(), Error> {
-    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>")?;
-    for (id, run) in runs.iter().enumerate() {
-        suite(id, run, patterns, out)?;
-    }
-    Ok(writeln!(out, "</testsuites>")?)
+    let suites: Vec<Suite> = runs.iter().map(|run| suite(run, patterns)).collect();
+    Ok(junit::write(&suites, out)?)
 }
 
-fn suite(id: usize, run: &Exported<'_>, patterns: Patterns, out: &mut dyn Write) -> Result<(), Error> {
-    let tests = tests(run, patterns);
-    let count = |is: fn(&Outcome) -> bool| tests.iter().filter(|test| is(&test.result)).count();
-    let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
-    let host = run.run.environments.first().map(|environment| environment.hostname.as_str());
-    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
-    // The schema has local time without a zone, in whole seconds.
-    let started = run.run.started.split(['.', 'Z']).next().unwrap_or_default();
+fn suite(run: &Exported<'_>, patterns: Patterns) -> Suite {
+    let host = run.run.environments.first().map(|environment| environment.hostname.clone());
     let title = if run.run.title.is_empty() { &run.name } else { &run.run.title };
-    write!(out, "  <testsuite id=\"{id}\" package=\"{}\" name=\"{}\"", xml(&plan(run)), xml(title))?;
-    write!(out, " tests=\"{}\"", tests.len())?;
-    write!(out, " failures=\"{}\"", count(|result| matches!(result, Outcome::Failure(_))))?;
-    write!(out, " errors=\"{}\"", count(|result| matches!(result, Outcome::Error(_))))?;
-    write!(out, " skipped=\"{}\"", count(|result| matches!(result, Outcome::Skipped(_))))?;
-    writeln!(out, " time=\"{seconds:.6}\" timestamp=\"{}\" hostname=\"{}\">", xml(started), xml(host))?;
-    writeln!(out, "    <properties>")?;
     let version = format!("{} {}", run.run.program.name, run.run.program.version);
-    for (name, value) in [("run", &run.name), ("command", &run.run.command.join(" ")), ("program", &version)]
-    {
-        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", xml(value))?;
+    Suite {
+        package: plan(run),
+        name: title.clone(),
+        started: run.run.started.clone(),
+        host: host.unwrap_or_default(),
+        properties: vec![
+            ("run", run.name.clone()),
+            ("command", run.run.command.join(" ")),
+            ("program", version),
+        ],
+        failure: "expectation",
+        tests: tests(run, patterns),
     }
-    writeln!(out, "    </properties>")?;
-    tests.iter().try_for_each(|test| case(test, out))?;
-    // Ant has the output of all tests together.
-    writeln!(out, "    <system-out>")?;
-    for Test { name, output, .. } in tests.iter().filter(|test| !test.output.is_empty()) {
-        writeln!(out, "{}: {}", xml(name), xml(output))?;
-    }
-    Ok(writeln!(out, "    </system-out>\n    <system-err/>\n  </testsuite>")?)
-}
-
-fn case(test: &Test, out: &mut dyn Write) -> Result<(), Error> {
-    let Test { class, name, seconds, result, .. } = test;
-    write!(out, "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.6}\"", xml(class), xml(name))?;
-    let (element, kind, why) = match result {
-        Outcome::Passed => return Ok(writeln!(out, "/>")?),
-        Outcome::Failure(why) => ("failure", " type=\"expectation\"", why),
-        Outcome::Error(why) => ("error", " type=\"measurement\"", why),
-        Outcome::Skipped(why) => ("skipped", "", why),
-    };
-    Ok(writeln!(out, "><{element} message=\"{}\"{kind}/></testcase>", xml(why))?)
 }
 
 /// The tests of a run.

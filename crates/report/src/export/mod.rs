@@ -16,7 +16,6 @@ mod parquet;
 mod rows;
 mod samples;
 pub mod schema;
-mod test;
 #[cfg(test)]
 mod tests;
 

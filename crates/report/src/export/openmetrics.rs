@@ -213,7 +213,12 @@ fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let words = found.words();
     add("culprits", "Members, pairs and groups that are slow.", &[], culprits(examined).len() as f64);
     let missed = missed(examined).count();
-    add("missed_under_load", "Paths that miss an expectation under load alone.", &[], missed as f64);
+    add(
+        "missed_under_load",
+        "Members, pairs and groups that miss a stated limit under load alone.",
+        &[],
+        missed as f64,
+    );
     let open = open(found.fleet, examined).count();
     add("undecided", "Reasons for which the verdict is not complete.", &[], open as f64);
     for culprit in &examined.culprits {

@@ -57,13 +57,14 @@ impl Question {
             });
             let cells: Vec<Cell> =
                 cells.map(|(from, to, value)| Cell::from((*from, *to, row.log(*value)))).collect();
-            Quantity {
+            Ok(Quantity {
                 name: row.name.to_owned(),
                 directed: row.is_directed,
-                floor: floor(row, asked, members),
+                floor: floor(row, asked, members)?,
                 baseline: (!cells.is_empty()).then_some(cells),
-            }
+            })
         });
+        let quantities: Result<Vec<Quantity>, String> = quantities.collect();
         let amounts = Amounts {
             rounds: fleet.rounds as usize,
             parallel: fleet.parallel.map(|most| most as usize),
@@ -76,13 +77,20 @@ impl Question {
             tolerance: fleet.tolerance,
             alpha: fleet.alpha,
             seed: fleet.seed,
-            ..Options::new(quantities.collect(), schedule)
+            ..Options::new(quantities?, schedule)
         };
         Ok(Self { hosts: hosts(&fleet.members), options, rows })
     }
 }
 
 impl Question {
+    /// Whether something can be suspect: a schedule without blame compares with stated limits
+    /// alone.
+    pub fn has_suspects(&self) -> bool {
+        let has_limit = self.options.quantities.iter().any(|quantity| quantity.floor.is_some());
+        self.options.schedule.no_blame.is_none() || has_limit
+    }
+
     /// The points of the schedule, of all passes; suspects add some.
     pub fn points(&self) -> u64 {
         let Options { schedule, amounts, passes, seed, .. } = &self.options;
@@ -99,11 +107,16 @@ const PASSES_MAX: u32 = 3;
 pub const ROUNDS_MAX: u32 = 100_000;
 
 /// Returns the least value of each member, if one is expected.
-fn floor(row: &Row, asked: &FleetQuantity, members: usize) -> Option<Vec<f64>> {
+fn floor(row: &Row, asked: &FleetQuantity, members: usize) -> Result<Option<Vec<f64>>, String> {
     let same = asked.expected.map(|value| vec![value; members]);
     let of = same.unwrap_or_else(|| asked.expected_of.clone());
-    let is_whole = of.len() == members && of.iter().all(|value| *value > 0.0);
-    is_whole.then(|| of.into_iter().map(|value| row.log(value)).collect())
+    match () {
+        () if of.is_empty() => Ok(None),
+        () if of.len() == members && of.iter().all(|value| *value > 0.0) => {
+            Ok(Some(of.into_iter().map(|value| row.log(value)).collect()))
+        }
+        () => Err("what is expected of members is a number above 0 for each of them".to_owned()),
+    }
 }
 
 /// Returns the members with their groups, in the order of [`GROUPINGS`].

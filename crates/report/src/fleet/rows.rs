@@ -13,7 +13,7 @@ pub(crate) struct OverPairs {
     /// What its values are.
     pub(crate) quantity: String,
     /// Which pairs they are of; absent for all pairs.
-    pub(crate) part: Option<&'static str>,
+    pub(crate) part: Option<String>,
     /// How its values are shown.
     pub(crate) row: &'static Row,
     /// The values at [`SHARES`] of the pairs, in ns or bytes/s.
@@ -25,7 +25,7 @@ pub(crate) struct OverPairs {
 impl OverPairs {
     /// What the values are, and of which pairs.
     pub(crate) fn name(&self) -> String {
-        let part = self.part.map(|part| format!(", {part}"));
+        let part = self.part.as_ref().map(|part| format!(", {part}"));
         self.quantity.clone() + &part.unwrap_or_default()
     }
 }

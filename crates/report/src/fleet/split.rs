@@ -17,8 +17,16 @@ impl Split {
         groups.or_else(halves).map(Self)
     }
 
+    /// What the groups are: `groups`, `rails`, `halves`.
+    pub(crate) fn kind(&self) -> String {
+        match self.0.name.strip_suffix("lf") {
+            Some(stem) => format!("{stem}lves"),
+            None => format!("{}s", self.0.name),
+        }
+    }
+
     /// Returns the pairs within groups and those across groups; none unless both were measured.
-    pub(crate) fn parts(&self, judged: &Judged) -> Option<[(&'static str, Vec<Cell>); 2]> {
+    pub(crate) fn parts(&self, judged: &Judged) -> Option<[(String, Vec<Cell>); 2]> {
         let of = |member: u32| self.0.of.get(member as usize).copied().flatten();
         let is_across = |cell: &Cell| Some(of(cell.from)? != of(cell.to)?);
         let part = |across| {
@@ -26,7 +34,8 @@ impl Split {
             let cells: Vec<Cell> = of_kind.copied().collect();
             (!cells.is_empty()).then_some(cells)
         };
-        Some([("within groups", part(false)?), ("across groups", part(true)?)])
+        let kind = self.kind();
+        Some([(format!("within {kind}"), part(false)?), (format!("across {kind}"), part(true)?)])
     }
 
     /// How far pairs across groups are from those within groups, in words.
@@ -40,6 +49,10 @@ impl Split {
         let than = if percent < 0.0 { "below" } else { "above" };
         let share = percent.abs();
         let [within, across] = [within, across].map(|value| row.shown(value));
-        Some(format!("{}: median {across}, {share:.1} % {than} that within groups, {within}", judged.name))
+        let kind = self.kind();
+        let name = &judged.name;
+        Some(format!(
+            "across {kind}: {name}: median {across}, {share:.1} % {than} that within {kind}, {within}"
+        ))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 
-use measure::record::{Fleet, FleetMember, FleetQuantity};
+use measure::record::{Fleet, FleetMember, FleetQuantity, Run};
+use serde_json::json;
 use verdict::fleet::{Examined, Measured, Probe, Purpose, Reading, Round, Verdict, examine};
 
-use super::{Question, Words};
+use super::{Question, Tails, Words, text};
 
 /// A fleet that measures a latency and a throughput.
 fn fleet(count: usize, schedule: &str, expected: Option<f64>) -> Fleet {
@@ -126,4 +127,58 @@ fn what_is_not_decided_says_why_and_how_much_was_measured() {
     let thresholds = found.quantities[1].thresholds.expect("thresholds");
     let line = words.detectable(&found.quantities[1], &thresholds);
     assert!(line.ends_with(" % below, of the 12 % of pairs that were measured"), "{line}");
+}
+
+#[test]
+fn pairs_across_groups_are_compared_with_those_within() {
+    let said = |fleet: &Fleet| {
+        let value = |from: usize, to: usize, _: &Round| if (from < 4) == (to < 4) { 1.0 } else { 0.6 };
+        let (question, examined) = examined(fleet, value);
+        let run = json!({
+            "schema_version": 1, "program": { "name": "rdmascope", "version": "0.2.0" }, "command": [],
+            "started": "2026-01-01T00:00:00Z", "title": "Fleet of 8 members, tcp", "quick": false, "plan": {},
+            "points_planned": 0, "figures": [], "findings": [], "devices": [], "environments": [], "overheads": [],
+            "warnings": [],
+        });
+        let run: Run = serde_json::from_value(run).unwrap();
+        text(&run, fleet, &question, &examined, &Tails::default(), None)
+    };
+    let halves = said(&fleet(8, "bisection", None));
+    assert!(halves.contains("\n across halves: throughput: median 57"), "{halves}");
+    assert!(halves.contains(" % below that within halves, 95"), "{halves}");
+    let mut grouped = fleet(8, "all-pairs", None);
+    for (index, member) in grouped.members.iter_mut().enumerate() {
+        let leaf = if index < 4 { "leaf1" } else { "leaf2" };
+        member.groups.insert("group".to_owned(), leaf.to_owned());
+    }
+    let groups = said(&grouped);
+    let rows: Vec<&str> = groups
+        .lines()
+        .skip_while(|line| !line.starts_with(" of pairs"))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let names: Vec<&str> = rows.iter().filter_map(|row| row.trim_start().split('[').next()).collect();
+    let parts = ["within groups", "across groups"];
+    assert_eq!(names[1..], [&["latency"][..], &parts, &["throughput"], &parts].concat(), "{groups}");
+    let widths: Vec<usize> = rows.iter().map(|row| row.chars().count()).collect();
+    assert_eq!(widths, [79; 7], "{groups}");
+    let alone = said(&fleet(8, "all-pairs", None));
+    assert!(!alone.contains("across"), "{alone}");
+}
+
+#[test]
+fn what_is_expected_of_members_is_a_number_for_each() {
+    let mut fleet = fleet(4, "ring", None);
+    fleet.quantities[1].expected_of = vec![1e9, 5e8, 1e9, 1e9];
+    let question = Question::of(&fleet).unwrap();
+    let floor = question.options.quantities[1].floor.clone().unwrap();
+    assert_eq!(floor.iter().map(|log| log.exp().round()).collect::<Vec<_>>(), [1e9, 5e8, 1e9, 1e9]);
+    assert!(question.has_suspects());
+    let (_, slow) = examined(&fleet, |from, to, _| if [from, to].contains(&1) { 0.6 } else { 1.1 });
+    assert_eq!(slow.verdict, Verdict::Healthy, "{:?}", slow.undecided);
+    for wrong in [vec![1e9; 3], vec![1e9, 0.0, 1e9, 1e9]] {
+        fleet.quantities[1].expected_of = wrong;
+        let Err(why) = Question::of(&fleet) else { panic!("it is not a number for each") };
+        assert_eq!(why, "what is expected of members is a number above 0 for each of them");
+    }
 }

@@ -55,7 +55,7 @@ pub fn text(
             out += &format!(" would have been named: {}\n", words.detectable(judged, thresholds));
         }
     }
-    words.across().iter().for_each(|line| out += &format!(" across groups: {line}\n"));
+    words.across().iter().for_each(|line| out += &format!(" {line}\n"));
     out += &table(question, examined, tails);
     for judged in &examined.quantities {
         out += &matrix(&words, judged, width);
@@ -81,7 +81,7 @@ fn table(question: &Question, examined: &Examined, tails: &Tails) -> String {
             let (unit, one) = row.unit(values[SHARES.len() / 2]);
             // A part is below all pairs of its quantity.
             let name = part.map_or(quantity, |part| format!("  {part}"));
-            let mut out = format!(" {:<21}", format!("{name}[{unit}]"));
+            let mut out = format!(" {:<22}", format!("{name}[{unit}]"));
             for value in values {
                 let value = value / one;
                 let digits = if value < 10.0 { 2 } else { usize::from(value < 1000.0) };
@@ -94,7 +94,7 @@ fn table(question: &Question, examined: &Examined, tails: &Tails) -> String {
         return rows;
     }
     let heads: String = SHARES.iter().map(|(name, _)| format!("{name:>8}")).collect();
-    format!("\n {:<21}{heads}\n{rows}", "of pairs")
+    format!("\n {:<22}{heads}\n{rows}", "of pairs")
 }
 
 /// The matrix of a quantity: a character for each pair.

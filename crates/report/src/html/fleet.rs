@@ -118,7 +118,7 @@ fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> M
             ul { @for (name, reason) in &left { li { strong { (name) } ": " (prose(reason)) } } }
         }
         (seen(&words, examined))
-        @for line in words.across() { p { "Across groups: " (line) "." } }
+        @for line in words.across() { p { (sentence(&line)) "." } }
         (over_pairs(question, examined, &Tails::of(points)))
         @for judged in &examined.quantities { (maps(&words, judged, points)) }
         @if !cleared.is_empty() {
@@ -202,8 +202,8 @@ fn maps(words: &Words<'_>, judged: &Judged, points: &[Point]) -> Markup {
             " it and more. A cross has no number. A cell leads to its distribution."
         }
         (map(words, row, judged, &ids, &title, |log| row.shown(row.of_log(log))))
-        @if judged.directed {
-            @let difference = asymmetry(judged);
+        @let difference = asymmetry(judged);
+        @if judged.directed && !difference.cells.is_empty() {
             @let title = format!("{}, slower direction against the faster one", sentence(&judged.name));
             h3 { (title) }
             p class="caption" { "White is equal; the darkest is 90 % slower than in the other direction." }

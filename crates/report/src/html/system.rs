@@ -286,3 +286,26 @@ fn pinned(cpus: Option<&[u32]>) -> String {
         None => "not pinned".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ranks_are_rows_and_what_they_share_is_there_once() {
+        let mut facts = Facts::new("Cost", 0..6);
+        for rank in 0..6 {
+            facts.add(rank, "clock", "tsc".to_owned());
+            facts.add(rank, "stamp", format!("{rank} ns"));
+        }
+        let text = facts.render().into_string();
+        assert_eq!(text.matches("tsc").count(), 1, "{text}");
+        for rank in 0..6 {
+            let row = format!("<th scope=\"row\">rank {rank}</th><td>{rank} ns</td>");
+            assert!(text.contains(&row), "{text}");
+        }
+        facts.ranks.truncate(4);
+        facts.rows.iter_mut().for_each(|(_, values)| values.truncate(4));
+        assert!(facts.render().into_string().contains("<th scope=\"col\">rank 3</th>"), "columns for a few");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::budget::Cost;
 use super::claim::Claim;
 use super::examined::{Against, Measurements, Place, Way, Why};
 use super::ground::{Ground, Levels};
@@ -17,9 +18,22 @@ const LEAVES: f64 = 0.5;
 /// One of this number of hosts is busy at most: few enough that the pairs do not slow each other.
 const HOSTS_PER_PAIR: usize = 8;
 
-/// The rounds of a claim's second look.
-pub(super) fn rounds(place: Place) -> usize {
-    pair(place).map_or(0, |_| REPETITIONS)
+/// The rounds of a second look at the pairs of claims.
+pub(super) fn cost(
+    models: &[Model],
+    ground: &Ground,
+    claims: &[Claim],
+) -> Cost<impl Fn(Place) -> usize + use<>> {
+    let at_once = at_once(models);
+    let pairs: Steps = claims.iter().filter_map(|claim| pair(claim.place)).collect();
+    let levels = ground.level_pairs(pairs.iter()).len();
+    let of = |place| pair(place).map_or(0, |_| REPETITIONS);
+    Cost { once: levels.div_ceil(at_once), of, at_once }
+}
+
+/// How many pairs are measured at the same time.
+fn at_once(models: &[Model]) -> usize {
+    (models[0].count / HOSTS_PER_PAIR).max(1)
 }
 
 /// Measures suspect pairs again. Returns why each claim leaves; `None` if it stays.
@@ -34,7 +48,7 @@ pub(super) fn look<P: Probe>(
     if places.is_empty() {
         return Ok(vec![None; claims.len()]);
     }
-    let at_once = (models[0].count / HOSTS_PER_PAIR).max(1);
+    let at_once = at_once(models);
     let level_pairs = ground.level_pairs(places.iter());
     let level_series: Vec<Steps> = level_pairs.iter().map(|&pair| vec![pair]).collect();
     let purpose = Purpose::Again { repetition: 0 };

@@ -9,6 +9,16 @@ use super::probe::TimeLeft;
 /// The time that is left beside the schedule; `None`: no limit.
 pub(super) struct Budget(pub(super) Option<TimeLeft>);
 
+/// The rounds that places cost.
+pub(super) struct Cost<F> {
+    /// Those that all places share.
+    pub(super) once: usize,
+    /// Those of one place, which follow each other.
+    pub(super) of: F,
+    /// The number of places that are measured at the same time.
+    pub(super) at_once: usize,
+}
+
 impl Budget {
     /// Takes this number of rounds; false, and takes none, if less are left.
     pub(super) fn take(&mut self, rounds: usize) -> bool {
@@ -18,27 +28,30 @@ impl Budget {
         after.is_some()
     }
 
-    /// The rounds of visits that are not spent on measuring.
-    pub(super) fn before_visits(&self, visits: usize) -> usize {
-        self.0.map_or(0, |left| visits.saturating_mul(left.before_visit))
+    /// The time before a visit, in rounds; 0 without a limit.
+    pub(super) fn before_visit(&self) -> usize {
+        self.0.map_or(0, |left| left.before_visit)
     }
 
     /// Splits claims into those whose places can be measured in the time that is left, the worst
-    /// first, and the others. `cost` is the number of rounds of a place, and `once` the number of
-    /// those that all places share.
+    /// first, and the others.
     pub(super) fn split(
         &mut self,
         mut claims: Vec<Claim>,
-        once: usize,
-        cost: impl Fn(Place) -> usize,
+        cost: &Cost<impl Fn(Place) -> usize>,
     ) -> (Vec<Claim>, Vec<Claim>) {
         claims.sort_by(|a, b| b.severity().total_cmp(&a.severity()));
-        let mut once = once;
+        let mut is_first = true;
         let mut places: BTreeMap<Place, bool> = BTreeMap::new();
         let mut is_in_time = |claim: &Claim| {
             *places.entry(claim.place).or_insert_with(|| {
-                let is_in_time = self.take(once.saturating_add(cost(claim.place)));
-                once = if is_in_time { 0 } else { once };
+                let own = (cost.of)(claim.place);
+                let rounds = match is_first {
+                    true => cost.once.saturating_add(own),
+                    false => own.div_ceil(cost.at_once),
+                };
+                let is_in_time = self.take(rounds);
+                is_first &= !is_in_time;
                 is_in_time
             })
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::again;
-use super::budget::Budget;
+use super::budget::{Budget, Cost};
 use super::claim::{Claim, ways};
 use super::examined::{Against, Culprit, Evidence, Measurements, Place, Way, Why};
 use super::experiment::{Experiment, Part};
@@ -85,7 +85,8 @@ impl Case<'_> {
             };
             let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
             open = later;
-            let (ready, late) = budget.split(ready, 0, again::rounds);
+            let cost = again::cost(self.models, &ground, &ready);
+            let (ready, late) = budget.split(ready, &cost);
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             let whys = again::look(self.models, &ground, &ready, probe, counts)?;
             let mut stay = Vec::new();
@@ -95,9 +96,15 @@ impl Case<'_> {
                     None => stay.push(claim),
                 }
             }
-            let at_once = self.at_once();
-            let rounds = |place| VISITS * self.experiment(&ground, place).steps().len().div_ceil(at_once);
-            let (stay, late) = budget.split(stay, budget.before_visits(VISITS), rounds);
+            let steps = |place| self.experiment(&ground, place).steps();
+            let all: Steps = stay.iter().flat_map(|claim| steps(claim.place)).collect();
+            let before = budget.before_visit() + ground.level_pairs(all.iter()).len();
+            let cost = Cost {
+                once: VISITS.saturating_mul(before),
+                of: |place| VISITS * steps(place).len(),
+                at_once: self.at_once(),
+            };
+            let (stay, late) = budget.split(stay, &cost);
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             self.confirm(&ground, &stay, probe, &mut outcome, counts)?;
         }

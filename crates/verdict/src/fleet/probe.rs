@@ -34,9 +34,8 @@ pub trait Probe {
     }
 
     /// The time that is left for suspects: again, in isolation and under load. `None`: no limit.
-    /// The procedure asks once, after the screening, and keeps to it within the rounds that give
-    /// the level of good hosts. Suspects for which no time is left stay undecided. A program that
-    /// keeps its answers keeps this one too.
+    /// The procedure asks once, after the screening, and keeps to it. Suspects for which no time is
+    /// left stay undecided. A program that keeps its answers keeps this one too.
     fn time_left(&mut self) -> Option<TimeLeft> {
         None
     }
@@ -45,9 +44,9 @@ pub trait Probe {
 /// The time that is left after the screening, in rounds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TimeLeft {
-    /// As many rounds fit.
+    /// The number of rounds that fit.
     pub rounds: usize,
-    /// As many rounds would fit into the time that passes before a visit begins.
+    /// The number of rounds that would fit into the time before a visit begins.
     pub before_visit: usize,
 }
 

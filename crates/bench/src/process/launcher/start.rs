@@ -278,7 +278,7 @@ impl Gathering<'_> {
     /// Returns the agents in the order of their ranks. Where the launcher sets no rank numbers, it
     /// is the order in which they connected. The numbers of MPI are compared later.
     fn agents(mut self) -> Result<Vec<Agent>, Error> {
-        self.known.sort_unstable_by_key(|(introduction, _)| introduction.rank);
+        self.known.sort_by_key(|(introduction, _)| introduction.rank);
         let launched = &self.launched;
         let agent = |(rank, (introduction, connection)): (u32, (Introduction, Connection))| {
             let link = RankLink::new(Rc::clone(launched), introduction, connection, rank);
