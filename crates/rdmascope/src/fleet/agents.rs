@@ -6,6 +6,7 @@ use bench::process::interrupt::Interrupt;
 use bench::process::message::Description;
 use measure::record::{Environment, FleetMember};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::Value;
 use verdict::fleet::Schedule;
 
 use super::arguments::FleetArguments;
@@ -53,15 +54,28 @@ pub(super) fn started<'i>(
             let known = all.clone().filter_map(|member| agents.hello(member).ok());
             known.filter(|hello| is_in_memory(&hello.description) != is_adapter).count()
         };
-        if count(true) > count(false) {
-            leave_without_adapter(&mut agents, members.len());
-        } else if arguments.subject.is_none() && !is_device_named {
+        let is_free = arguments.subject.is_none() && !is_device_named;
+        if is_free && (count(true) <= count(false) || have_one_port(&agents, members.len())) {
             // These agents have sockets, too.
             asked = Asked::of(SOCKETS, arguments)?;
+        } else if count(true) > count(false) {
+            leave_without_adapter(&mut agents, members.len());
         }
     }
     check(&agents, members, &asked)?;
     Ok((agents, asked))
+}
+
+/// Whether all members use the same port, as network namespaces do that share an adapter: messages
+/// then never pass the links between them.
+fn have_one_port(agents: &Fleet<'_>, members: usize) -> bool {
+    let port = |member| {
+        let attributes = &agents.hello(member).ok()?.description.device.as_ref()?.attributes;
+        Some(["node_guid", "port"].map(|name| attributes.get(name).cloned()))
+    };
+    let ports: Vec<_> = (0..members).filter_map(port).collect();
+    let is_known = |port: &[Option<Value>; 2]| port.iter().all(Option::is_some);
+    ports.len() > 1 && is_known(&ports[0]) && ports.iter().all(|port| *port == ports[0])
 }
 
 /// Leaves out the members without an RDMA adapter, in a fleet whose other members have one.
