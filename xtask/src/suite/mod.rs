@@ -56,7 +56,7 @@ impl Suite<'_> {
         let mut flaky = Vec::new();
         let mut broken = Vec::new();
         for test in failed.iter().flat_map(Failed::each) {
-            if self.passes_alone(&test)? {
+            if self.passes_alone(&test, words)? {
                 eprintln!("flaky: {test}");
                 flaky.push(test.to_string());
             } else {
@@ -69,9 +69,16 @@ impl Suite<'_> {
 
     /// Repeats one test, or the whole target if it ended before it named the test, or if it is a
     /// doctest, whose name rustdoc would split at spaces.
-    fn passes_alone(&mut self, test: &output::One<'_>) -> Result<bool> {
+    fn passes_alone(&mut self, test: &output::One<'_>, asked: &[&str]) -> Result<bool> {
         let mut words = vec!["test"];
-        words.extend(test.target.split_whitespace());
+        let target: Vec<&str> = test.target.split_whitespace().collect();
+        match target[..] {
+            // A package alone has other features of its dependencies, which would be built again.
+            ["-p", _, "--test", name] if asked.contains(&"--workspace") => {
+                words.extend(["--workspace", "--test", name]);
+            }
+            _ => words.extend(target),
+        }
         let name = test.name.filter(|_| !words.contains(&"--doc"));
         if let Some(name) = name {
             words.extend(["--", "--exact", name]);

@@ -306,7 +306,7 @@ fn limits_and_an_earlier_fleet_are_compared_with() {
     let words = started(&scratch, "h[1-5]", &with_slow("h5"), &["--baseline", "before"]);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert_eq!(named(&scratch.record("fleet").0), ["h5"]);
+    assert_eq!(named(&scratch.record("fleet").0), ["h5"], "{}", ended.stdout);
 }
 
 #[test]
