@@ -275,6 +275,13 @@ pub struct Point {
 /// The reason of a point that a signal ended early, if it has no other.
 pub const CUT: &str = "a signal ended the point early";
 
+impl Run {
+    /// The host of the first rank; empty if the record does not name it.
+    pub fn host(&self) -> &str {
+        self.environments.first().map_or("", |environment| &environment.hostname)
+    }
+}
+
 impl Point {
     /// Reads a point from an object of JSON. It is read as the record is, from text: the code that
     /// reads it from values would be a second copy of all types of a point.

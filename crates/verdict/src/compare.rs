@@ -233,16 +233,20 @@ impl Limits {
         let shift = middle(&all);
         let own = k.and_then(|k| crate::orders::inner(&all, k));
         let floor = session::floor(&question.history, ALPHA / 2.0 / self.points as f64);
-        let least = floor.unwrap_or(0.0).max(question.step);
+        let (least, cause) = match floor {
+            Some(floor) if floor > question.step => (floor, Why::Sessions),
+            _ => (question.step, Why::Clock),
+        };
         let interval = own.zip(shift).map(|(own, shift)| widened(own, shift, least));
         let holds = self.design != Design::Sessions || floor.is_some();
         let verdict = match (interval, shift) {
             _ if prepared.differs => Verdict::Undecided(Why::Placement),
-            (Some(interval), Some(shift)) => match self.verdict(interval, shift, least, prepared.all) {
-                Verdict::Worse | Verdict::Better if !holds => Verdict::Differs,
-                Verdict::Undecided(Why::Sessions) if question.step >= least => Verdict::Undecided(Why::Clock),
-                verdict => verdict,
-            },
+            (Some(interval), Some(shift)) => {
+                match self.verdict(interval, shift, (least, cause), prepared.all) {
+                    Verdict::Worse | Verdict::Better if !holds => Verdict::Differs,
+                    verdict => verdict,
+                }
+            }
             _ => {
                 let one_more = prepared.all[0].min(prepared.all[1]) + 1;
                 Verdict::Undecided(Why::TooFew { least: self.design.least(self.points).max(one_more) })
@@ -253,8 +257,14 @@ impl Limits {
 
     /// The verdict on an interval. `all` are the units of each side, of which those of other
     /// regimes were left out, as they will be of more units. No number of units makes the interval
-    /// narrower than `least` on each side.
-    fn verdict(&self, [low, high]: [f64; 2], shift: f64, least: f64, all: [usize; 2]) -> Verdict {
+    /// narrower than `least` on each side, for this cause.
+    fn verdict(
+        &self,
+        [low, high]: [f64; 2],
+        shift: f64,
+        (least, cause): (f64, Why),
+        all: [usize; 2],
+    ) -> Verdict {
         if -self.margin < low && high < self.margin {
             return Verdict::Same;
         }
@@ -270,7 +280,7 @@ impl Limits {
         let half = (high - low) / 2.0;
         let enough = shift.abs().max(self.margin - shift.abs());
         if least >= enough {
-            return Verdict::Undecided(Why::Sessions);
+            return Verdict::Undecided(cause);
         }
         let needed = half / enough;
         let units = (n as f64 * needed * needed).ceil();

@@ -88,8 +88,8 @@ impl Drop for Private {
     }
 }
 
-/// Held by tests that start children, and shared by tests whose sockets have to be the only ones:
-/// a child has copies of all of them for a moment.
+/// A test that starts a child locks this for writing. A test that needs its sockets to be the only
+/// copies locks it for reading, because a new child has copies of all sockets for a moment.
 #[cfg(test)]
 pub(super) static CHILDREN: std::sync::RwLock<()> = std::sync::RwLock::new(());
 

@@ -137,7 +137,7 @@ impl Turns {
         let mut command = self.command(side, directory)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
         let name = &self.commands[side];
-        // A turn that outlived this process would write into the directory of the one that goes on.
+        // A turn that outlives a killed comparison would write into a run of the resumed one.
         end_with_us(&mut command);
         let mut child = command.spawn().with_context(|| format!("cannot start '{name}'"))?;
         let status = wait(&mut child, interrupt).with_context(|| format!("cannot wait for '{name}'"))?;

@@ -138,6 +138,16 @@ fn schedules() -> Vec<PossibleValue> {
 }
 
 #[cfg(test)]
+impl FleetArguments {
+    /// The arguments in words, without the name of the command.
+    pub(super) fn parsed(words: &str) -> Self {
+        let command = Self::augment_args(clap::Command::new("fleet").no_binary_name(true));
+        let matches = command.get_matches_from(words.split_whitespace());
+        <Self as clap::FromArgMatches>::from_arg_matches(&matches).expect("arguments of a fleet")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

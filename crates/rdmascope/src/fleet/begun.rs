@@ -83,8 +83,8 @@ pub(super) fn begun(
     Run { warnings: sink::warnings::of(&run), ..run }
 }
 
-/// Adds what the fleet is compared with, beside its own members. Members whose links are not known
-/// leave the fleet if a part of the link is expected.
+/// Adds the stated limits and the baseline to the record. If a part of the link is expected, the
+/// fleet leaves out the members whose links have an unknown rate.
 pub(super) fn expect(
     arguments: &FleetArguments,
     limits: &Limits,
@@ -131,7 +131,7 @@ pub(super) fn expect(
     Ok(())
 }
 
-/// Names the members whose links are slower than those of others: they may be so by a fault.
+/// Returns a warning that names the members with slower links than others: a fault may slow a link.
 fn slower_links(least: &Least, members: &[FleetMember]) -> Option<String> {
     let most = least.of.iter().copied().fold(0.0, f64::max);
     let slower = least.of.iter().zip(members).filter(|(own, _)| **own < most);
@@ -142,7 +142,7 @@ fn slower_links(least: &Least, members: &[FleetMember]) -> Option<String> {
     };
     let named = names[..names.len().min(NAMED_MAX)].join(", ");
     (!names.is_empty()).then(|| {
-        format!("less is expected of members whose links are slower than those of others: {named}{more}")
+        format!("some links are slower than others, so less is expected of these members: {named}{more}")
     })
 }
 

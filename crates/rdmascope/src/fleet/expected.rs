@@ -75,7 +75,7 @@ impl Limits {
                         *own = limit;
                     }
                 }
-                // A member whose link is not known is not measured.
+                // The fleet leaves out the members whose links are not known.
                 let any = of.iter().copied().flatten().next().ok_or_else(|| {
                     let unknown = "what the link carries is not known here";
                     Usage(format!("--at-least {text}: {unknown}: give a bandwidth such as 10Gb/s"))
@@ -91,7 +91,7 @@ impl Limits {
 pub(super) struct Least {
     /// That of each member, in bytes/s. Of a pair, the lesser one is expected.
     pub(super) of: Vec<f64>,
-    /// The members of whose links it is not known what they carry.
+    /// The members whose links have an unknown rate.
     pub(super) unknown: Vec<usize>,
 }
 
@@ -199,16 +199,8 @@ impl Baseline {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::super::points::Asked;
     use super::*;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        arguments: FleetArguments,
-    }
 
     /// Adapters with these links, of the members 1 and more.
     fn adapters(links: &[&str]) -> Vec<Device> {
@@ -227,8 +219,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_link_is_one_of_the_link_of_each_member() {
-        let words = ["fleet", "send", "--local", "4", "--at-least", "50%"];
-        let arguments = Command::parse_from(words).arguments;
+        let arguments = FleetArguments::parsed("send --local 4 --at-least 50%");
         let limits = Limits::of(&arguments).unwrap();
         let asked = Asked::of("send", &arguments).unwrap();
         let spec = asked.spec("throughput").unwrap();

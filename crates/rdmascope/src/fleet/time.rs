@@ -90,24 +90,17 @@ pub(super) fn warning(arguments: &FleetArguments) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        arguments: FleetArguments,
-    }
-
-    fn arguments(words: &str) -> FleetArguments {
-        Command::parse_from(format!("fleet {words}").split_whitespace()).arguments
-    }
 
     #[test]
     fn visits_and_suspects_have_their_part_of_the_time() {
         let scheduled = |words: &str| {
-            let time = Time::of(&arguments(words), !words.contains("ring"), Duration::ZERO, Duration::ZERO);
+            let time = Time::of(
+                &FleetArguments::parsed(words),
+                !words.contains("ring"),
+                Duration::ZERO,
+                Duration::ZERO,
+            );
             time.limits.map(|[schedule, _]| schedule.remaining().as_secs_f64().ceil())
         };
         assert_eq!(scheduled("--local 4"), None);
@@ -117,15 +110,15 @@ mod tests {
         assert_eq!(scheduled("--local 4 --time 2min"), Some(45.0));
         assert_eq!(scheduled("--local 4 --time 2min --visits-apart 0"), Some(90.0));
         assert_eq!(scheduled("--local 4 --time 2min --schedule ring"), Some(120.0));
-        assert_eq!(warning(&arguments("--local 4 --time 10min")), None);
-        let said = warning(&arguments("--local 4 --time 2min")).expect("visits are closer");
+        assert_eq!(warning(&FleetArguments::parsed("--local 4 --time 10min")), None);
+        let said = warning(&FleetArguments::parsed("--local 4 --time 2min")).expect("visits are closer");
         assert!(said.contains("--time 120s leaves 15s between visits of suspects, not 60s"), "{said}");
         assert!(said.contains("longer than 5s"), "{said}");
     }
 
     #[test]
     fn what_is_left_is_counted_in_rounds() {
-        let arguments = arguments("--local 4 --time 100 --visits-apart 5");
+        let arguments = FleetArguments::parsed("--local 4 --time 100 --visits-apart 5");
         let used = Duration::from_secs(40);
         let time = Time::of(&arguments, true, Duration::from_secs(1), used);
         let left = time.left(80).expect("a limit");

@@ -30,8 +30,7 @@ pub struct Measured {
 
 impl Measured {
     pub(super) fn of(session: &Session<'_>) -> Self {
-        let host = session.run.environments.first().map(|environment| environment.hostname.clone());
-        Self { started: session.run.started.clone(), host: host.unwrap_or_default() }
+        Self { started: session.run.started.clone(), host: session.run.host().to_owned() }
     }
 }
 

@@ -32,14 +32,13 @@ pub(super) fn write(runs: &[Exported<'_>], patterns: Patterns, out: &mut dyn Wri
 }
 
 fn suite(run: &Exported<'_>, patterns: Patterns) -> Suite {
-    let host = run.run.environments.first().map(|environment| environment.hostname.clone());
     let title = if run.run.title.is_empty() { &run.name } else { &run.run.title };
     let version = format!("{} {}", run.run.program.name, run.run.program.version);
     Suite {
         package: plan(run),
         name: title.clone(),
         started: run.run.started.clone(),
-        host: host.unwrap_or_default(),
+        host: run.run.host().to_owned(),
         properties: vec![
             ("run", run.name.clone()),
             ("command", run.run.command.join(" ")),

@@ -14,8 +14,11 @@ struct Facts {
     /// The name of the columns: `rank` or `launch`.
     across: &'static str,
     ranks: Vec<u32>,
-    rows: Vec<(String, Vec<Option<String>>)>,
+    rows: Vec<Row>,
 }
+
+/// A fact: its name, and its value on each rank.
+type Row = (String, Vec<Option<String>>);
 
 /// The section on the system.
 pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
@@ -56,66 +59,57 @@ impl Facts {
     }
 
     fn render(&self) -> Markup {
-        let is_split = self.rows.iter().any(|(_, values)| differs(values));
-        let is_tall = is_split && self.ranks.len() > COLUMNS_MAX;
+        let (split, same): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| differs(row));
+        let all: Vec<&Row> = self.rows.iter().collect();
+        let is_tall = !split.is_empty() && self.ranks.len() > COLUMNS_MAX;
         html! {
             div class="card" {
                 div class="scroll" tabindex="0" role="region" aria-label=(self.title) {
-                    @if is_tall { (self.tall()) } @else { (self.wide(is_split)) }
+                    @if is_tall { (self.by_fact(&same)) (self.by_rank(&split)) } @else { (self.by_fact(&all)) }
                 }
             }
         }
     }
 
     /// A row for each fact, and a column for each rank where they differ.
-    fn wide(&self, is_split: bool) -> Markup {
+    fn by_fact(&self, rows: &[&Row]) -> Markup {
+        let is_split = rows.iter().any(|row| differs(row));
         let columns = if is_split { self.ranks.len() } else { 1 };
-        html! {
-                    table class="facts-table" {
-                        caption { (self.title) }
-                        @if is_split {
-                            thead {
-                                tr { td {} @for rank in &self.ranks { th scope="col" { (self.across) " " (rank) } } }
-                            }
-                        }
-                        tbody {
-                            @for (name, values) in &self.rows {
-                                tr {
-                                    th scope="row" { (name) }
-                                    @if differs(values) {
-                                        @for value in values { (cell(value.as_deref(), 1)) }
-                                    } @else {
-                                        (cell(values.first().and_then(|v| v.as_deref()), columns))
-                                    }
-                                }
-                                "\n"
-                            }
-                        }
-                    }
-        }
-    }
-
-    /// The facts that are the same on all ranks, and a table with a row for each rank and a column
-    /// for each other fact.
-    fn tall(&self) -> Markup {
-        let (split, same): (Vec<_>, Vec<_>) = self.rows.iter().partition(|(_, values)| differs(values));
         html! {
             table class="facts-table" {
                 caption { (self.title) }
+                @if is_split {
+                    thead {
+                        tr { td {} @for rank in &self.ranks { th scope="col" { (self.across) " " (rank) } } }
+                    }
+                }
                 tbody {
-                    @for (name, values) in same {
-                        tr { th scope="row" { (name) } (cell(values.first().and_then(|v| v.as_deref()), 1)) }
+                    @for row in rows {
+                        tr {
+                            th scope="row" { (row.0) }
+                            @if differs(row) {
+                                @for value in &row.1 { (cell(value.as_deref(), 1)) }
+                            } @else {
+                                (cell(row.1.first().and_then(|value| value.as_deref()), columns))
+                            }
+                        }
                         "\n"
                     }
                 }
             }
+        }
+    }
+
+    /// A row for each rank, and a column for each fact.
+    fn by_rank(&self, rows: &[&Row]) -> Markup {
+        html! {
             table class="facts-table tall" {
-                thead { tr { td {} @for (name, _) in &split { th scope="col" { (name) } } } }
+                thead { tr { td {} @for (name, _) in rows { th scope="col" { (name) } } } }
                 tbody {
                     @for (index, rank) in self.ranks.iter().enumerate() {
                         tr {
                             th scope="row" { (self.across) " " (rank) }
-                            @for (_, values) in &split { (cell(values[index].as_deref(), 1)) }
+                            @for (_, values) in rows { (cell(values[index].as_deref(), 1)) }
                         }
                         "\n"
                     }
@@ -128,7 +122,7 @@ impl Facts {
 /// More ranks than this are rows.
 const COLUMNS_MAX: usize = 4;
 
-fn differs(values: &[Option<String>]) -> bool {
+fn differs((_, values): &Row) -> bool {
     values.windows(2).any(|pair| pair[0] != pair[1])
 }
 

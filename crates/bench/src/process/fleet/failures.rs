@@ -66,7 +66,8 @@ mod tests {
         if works { Status::Measured } else { Status::Failed { error: "the link is down".to_owned() } }
     }
 
-    /// Measures all pairs of members, of which those in `broken` fail. Returns who was given up.
+    /// Measures all pairs of members, of which those in `broken` fail. Returns the members that the
+    /// fleet gave up.
     fn given_up(members: usize, broken: &[usize]) -> Vec<usize> {
         let mut failures = Failures::default();
         let mut gone = Vec::new();
