@@ -12,9 +12,11 @@ pub(crate) struct Split(Grouping);
 impl Split {
     /// Returns the split of a fleet; none if it has no groups.
     pub(crate) fn of(question: &Question) -> Option<Self> {
-        let groups = question.hosts.groupings.first().cloned();
-        let halves = || question.options.schedule.halves.then(|| Grouping::halves(question.hosts.count));
-        groups.or_else(halves).map(Self)
+        let hosts = &question.hosts;
+        match question.options.schedule.halves {
+            true => Some(Self(hosts.bisected())),
+            false => hosts.several_groups().cloned().map(Self),
+        }
     }
 
     /// What the groups are: `groups`, `rails`, `halves`.

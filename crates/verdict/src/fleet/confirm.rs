@@ -96,17 +96,20 @@ impl Case<'_> {
                     None => stay.push(claim),
                 }
             }
-            let steps = |place| self.experiment(&ground, place).steps();
-            let all: Steps = stay.iter().flat_map(|claim| steps(claim.place)).collect();
+            let experiment = |claim: &Claim| (claim.place, self.experiment(&ground, claim.place));
+            let mut experiments: BTreeMap<Place, Experiment> = stay.iter().map(experiment).collect();
+            let all: Steps = experiments.values().flat_map(Experiment::steps).collect();
             let before = budget.before_visit() + ground.level_pairs(all.iter()).len();
             let cost = Cost {
                 once: VISITS.saturating_mul(before),
-                of: |place| VISITS * steps(place).len(),
+                of: |place| VISITS * experiments[&place].steps().len(),
                 at_once: self.at_once(),
             };
             let (stay, late) = budget.split(stay, &cost);
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
-            self.confirm(&ground, &stay, probe, &mut outcome, counts)?;
+            experiments.retain(|place, _| stay.iter().any(|claim| claim.place == *place));
+            let visited = self.visit(&ground, experiments, probe, counts)?;
+            self.confirm(&visited, &stay, &mut outcome);
         }
         Ok(outcome)
     }
@@ -149,16 +152,8 @@ impl Case<'_> {
         Ground::of(self.hosts, self.models, &claims)
     }
 
-    fn confirm<P: Probe>(
-        &self,
-        ground: &Ground,
-        claims: &[Claim],
-        probe: &mut P,
-        outcome: &mut Outcome,
-        counts: &mut Measurements,
-    ) -> Result<(), P::Error> {
-        let places: BTreeSet<Place> = claims.iter().map(|claim| claim.place).collect();
-        let visited = self.visit(ground, &places, probe, counts)?;
+    /// Names or clears the places of claims by what their visits gave.
+    fn confirm(&self, visited: &BTreeMap<Place, Visited>, claims: &[Claim], outcome: &mut Outcome) {
         let mut questions: BTreeMap<(Place, usize, Against), Vec<&Claim>> = BTreeMap::new();
         for claim in claims {
             questions.entry((claim.place, claim.quantity, claim.against)).or_default().push(claim);
@@ -176,21 +171,18 @@ impl Case<'_> {
                 outcome.cleared.push((*claim, effect.map_or(Why::NotMeasured, Why::Isolation)));
             }
         }
-        Ok(())
     }
 
     /// Measures all places in each visit.
     fn visit<P: Probe>(
         &self,
         ground: &Ground,
-        places: &BTreeSet<Place>,
+        experiments: BTreeMap<Place, Experiment>,
         probe: &mut P,
         counts: &mut Measurements,
     ) -> Result<BTreeMap<Place, Visited>, P::Error> {
-        let of = |&place: &Place| {
-            (place, Visited { experiment: self.experiment(ground, place), given: Vec::new() })
-        };
-        let mut visited: BTreeMap<Place, Visited> = places.iter().map(of).collect();
+        let of = |(place, experiment)| (place, Visited { experiment, given: Vec::new() });
+        let mut visited: BTreeMap<Place, Visited> = experiments.into_iter().map(of).collect();
         let mut series: Vec<Steps> = visited.values().map(|one| one.experiment.steps()).collect();
         let level_pairs = ground.level_pairs(series.iter().flatten());
         if series.iter().all(Vec::is_empty) {

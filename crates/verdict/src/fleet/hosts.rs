@@ -40,11 +40,21 @@ impl Hosts {
         self.groupings.push(grouping);
         self
     }
+
+    /// The first grouping, if it has several groups.
+    pub fn several_groups(&self) -> Option<&Grouping> {
+        self.groupings.first().filter(|grouping| grouping.labels.len() > 1)
+    }
+
+    /// The groups of a bisection: the first grouping, or else the two halves of the list.
+    pub fn bisected(&self) -> Grouping {
+        self.several_groups().cloned().unwrap_or_else(|| Grouping::halves(self.count))
+    }
 }
 
 impl Grouping {
     /// The two halves of a list, as groups.
-    pub fn halves(count: usize) -> Self {
+    fn halves(count: usize) -> Self {
         Self {
             name: "half".to_owned(),
             labels: ["first half", "second half"].map(str::to_owned).into(),

@@ -12,19 +12,16 @@ use crate::fleet::hosts::{Grouping, Hosts};
 pub(super) fn random<'a>(hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
     let mut random = Random(seed);
     let mut played = 0;
-    Box::new((0..amounts.rounds).map(move |_| match hosts.groupings.first() {
-        Some(grouping) if grouping.labels.len() > 1 => {
-            across(hosts.count, grouping, &mut played, &mut random)
-        }
-        _ => matched(&shuffled((0..hosts.count).collect(), &mut random)),
+    Box::new((0..amounts.rounds).map(move |_| match hosts.several_groups() {
+        Some(grouping) => across(hosts.count, grouping, &mut played, &mut random),
+        None => matched(&shuffled((0..hosts.count).collect(), &mut random)),
     }))
 }
 
 /// Rounds across groups and rounds within groups by turns. Without groups, the two halves of the
 /// list are the groups.
 pub(super) fn bisection<'a>(hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
-    let grouping = hosts.groupings.first().filter(|grouping| grouping.labels.len() > 1);
-    let grouping = grouping.cloned().unwrap_or_else(|| Grouping::halves(hosts.count));
+    let grouping = hosts.bisected();
     let mut random = Random(seed);
     let mut played = 0;
     Box::new((0..2 * amounts.rounds).map(move |round| match round.is_multiple_of(2) {
