@@ -1,12 +1,16 @@
 //! Finds processes by a variable of their environments, such as the processes of a launch.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::time::Duration;
 
+use measure::clock::Deadline;
 use rustix::process::Pid;
 
 /// The variable that identifies the processes of one launch.
 pub const TOKEN_VARIABLE: &str = "RDMASCOPE_LAUNCH";
+
+/// The longest that the kernel takes to give a process its environment.
+const START: Duration = Duration::from_secs(1);
 
 /// Returns the processes of this user that have a token in their environment, except this one, with
 /// their environments.
@@ -21,10 +25,40 @@ pub fn processes_with(name: &str, value: &str) -> Vec<(Pid, Vec<u8>)> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
     let with_environment = |pid: Pid| {
-        let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
+        let environment = environment(pid)?;
         (variable(&environment, name).as_deref() == Some(value)).then_some((pid, environment))
     };
     pids.filter(|pid| *pid != own).filter_map(with_environment).collect()
+}
+
+/// Returns the environment of a process in the format of `/proc/PID/environ`; `None` if it has
+/// ended or this user may not read it. Waits for that of a process whose program is starting: it is
+/// empty for a moment after the parent goes on.
+fn environment(pid: Pid) -> Option<Vec<u8>> {
+    let deadline = Deadline::after(START);
+    loop {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        if !environment.is_empty() || !is_starting(pid) || deadline.is_over() {
+            return Some(environment);
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Whether the kernel is still to put an environment into the memory of a process. (An ended
+/// process and a thread of the kernel have no memory.)
+fn is_starting(pid: Pid) -> bool {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    starts(&read("statm"), &read("stat"))
+}
+
+/// The same, from the contents of `/proc/PID/statm` and `/proc/PID/stat`: whether there are pages,
+/// and no end of the environment (`env_end`, the field 51).
+fn starts(statm: &str, stat: &str) -> bool {
+    let has_memory = statm.split(' ').next().is_some_and(|pages| !["", "0"].contains(&pages));
+    // The third field follows the name, which may have any characters.
+    let env_end = stat.rsplit_once(") ").and_then(|(_, fields)| fields.split(' ').nth(51 - 3));
+    has_memory && env_end == Some("0")
 }
 
 /// Returns the value of a variable of an environment. `environment` has the format of
@@ -72,6 +106,33 @@ mod tests {
         assert_eq!(variable(environment, TOKEN_VARIABLE).as_deref(), Some("abc"));
         assert_eq!(variable(environment, "RDMASCOPE_LAUNC"), None);
         assert_eq!(variable(b"", TOKEN_VARIABLE), None);
+    }
+
+    #[test]
+    fn a_process_that_starts_a_program_has_memory_and_no_environment_yet() {
+        let stat = |env_end: &str| format!("7 (a ) b) R {}{env_end} 0\n", "1 ".repeat(51 - 4));
+        assert!(starts("210 0 0 1 0 1 0\n", &stat("0")));
+        assert!(!starts("210 0 0 1 0 1 0\n", &stat("140720")), "it has been started without variables");
+        assert!(!starts("0 0 0 0 0 0 0\n", &stat("0")), "it has ended, or is a thread of the kernel");
+        assert!(!starts("", ""), "it is gone");
+        assert!(!is_starting(rustix::process::getpid()));
+    }
+
+    /// `spawn` returns before the environment of the child can be read.
+    #[test]
+    fn a_child_is_found_from_its_first_moment() {
+        for round in 0..200 {
+            let value = format!("{}-{round}", std::process::id());
+            let mut child = std::process::Command::new("sleep")
+                .arg("100")
+                .env("RDMASCOPE_MOMENT", &value)
+                .spawn()
+                .unwrap();
+            let found = processes_with("RDMASCOPE_MOMENT", &value);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(found.len(), 1, "round {round}");
+        }
     }
 
     #[test]

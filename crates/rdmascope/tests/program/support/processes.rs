@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use bench::process::launcher;
+
 use super::TOKEN;
 
 /// A process of a test.
@@ -14,18 +16,12 @@ pub(crate) struct Process {
 
 /// Returns the living processes that have a token.
 pub(crate) fn with_token(token: &str) -> Vec<Process> {
-    let wanted = format!("{TOKEN}={token}");
-    let mut found: Vec<Process> = fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-        })
-        .map(|pid| {
+    let mut found: Vec<Process> = launcher::processes_with(TOKEN, token)
+        .into_iter()
+        .map(|(pid, _)| {
             let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            Process { pid, command: String::from_utf8_lossy(&command).replace('\0', " ") }
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            Process { pid: pid.as_raw_nonzero().get(), command }
         })
         .collect();
     found.sort();
