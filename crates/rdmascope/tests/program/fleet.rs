@@ -14,7 +14,7 @@ use crate::support::switch::Switch;
 use crate::support::{Ended, Scratch, collect, skip};
 
 /// Little to measure, and three passes as usual.
-const SHORT: [&str; 6] = ["-n", "100", "-D", "10ms", "--visits-apart", "0"];
+const SHORT: [&str; 8] = ["-n", "100", "-D", "10ms", "-s", "16KiB", "--visits-apart", "0"];
 /// Kills of one fleet; `cargo xtask ci --full` sets more.
 const KILLS: usize = 2;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
@@ -295,7 +295,8 @@ fn all_pairs_of_a_fan_are_measured_at_the_same_time_in_its_direction() {
 fn limits_and_an_earlier_fleet_are_compared_with() {
     let scratch = Scratch::alone();
     let words = started(&scratch, "h[1-5]", &with_slow("none"), &[]);
-    assert_eq!(run(&scratch, &words).status, Some(0));
+    let ended = run(&scratch, &words);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
     std::fs::rename(scratch.at("fleet"), scratch.at("before")).unwrap();
     // All of them are slower than that, which no member explains.
     let more = ["--schedule", "ring", "--passes", "1", "--at-least", "80Gb/s"];
@@ -376,7 +377,7 @@ pub(crate) fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: 
     let scratch = Scratch::alone();
     let Some(switch) = Switch::new(8) else { return };
     let hosts = switch.names.join(",");
-    let words = "-n 100 -D 20ms -s 16KiB --visits-apart 0 --out".split(' ');
+    let words = "-n 100 -D 10ms -s 4KiB --visits-apart 0 --out".split(' ');
     let words: Vec<&str> =
         ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"].into_iter().chain(words).collect();
     if let Err(why) = slow(&switch) {

@@ -40,8 +40,10 @@ fn kept(target: &str) -> Vec<Vec<u8>> {
     [corpus, files("regressions")].concat()
 }
 
-/// Runs the body of a target over seeds and kept inputs, then over mutations of both.
+/// Runs the body of a target over seeds and kept inputs, then over mutations of both, on a CPU that
+/// no test measures on.
 fn drive(target: &str, seeds: &[Vec<u8>], words: &[&str], body: impl Fn(&[u8])) {
+    let _cpu = Scratch::on_one_cpu();
     let corpus = [seeds, &kept(target)].concat();
     corpus.iter().for_each(|input| body(input));
     let mut random = Random(0x2545_F491_4F6C_DD1D);
@@ -340,14 +342,7 @@ fn programs_with_connection_managers() {
 
 #[test]
 fn records() {
-    let scratch = Scratch::alone();
-    scratch.write("plan.toml", SMALL);
-    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
-    scratch.succeed(&["lat", "send", "--local", "-D", "0.05", "--out", "histogram"]);
-    let read = |path: &str| fs::read(scratch.at(path)).unwrap();
-    let corpus = ["record", "histogram"].map(|name| {
-        [read(&format!("{name}/run.json")), vec![0], read(&format!("{name}/points.jsonl"))].concat()
-    });
+    let corpus = measured();
     let words = [
         "\"status\":\"not_measured\",\"reason\":\"x\"",
         "\"status\":\"failed\",\"error\":\"\u{1b}[2J\"",
@@ -363,7 +358,20 @@ fn records() {
         "\\u001b",
         "</script>",
     ];
+    let scratch = Scratch::new();
     drive("record", &corpus, &[&words[..], &NUMBERS].concat(), |data| bodies::record(scratch.path(), data));
+}
+
+/// Records of a plan and of a command, as the target's body splits them.
+fn measured() -> [Vec<u8>; 2] {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", SMALL);
+    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
+    scratch.succeed(&["lat", "send", "--local", "-D", "0.05", "--out", "histogram"]);
+    let read = |path: &str| fs::read(scratch.at(path)).unwrap();
+    ["record", "histogram"].map(|name| {
+        [read(&format!("{name}/run.json")), vec![0], read(&format!("{name}/points.jsonl"))].concat()
+    })
 }
 
 #[test]
