@@ -1,13 +1,12 @@
 //! `cargo xtask ci`: all checks and tests, of which none may be skipped.
 
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::packages::install;
-use crate::{check, dist, parity, programs, rooms, shell, verdicts, vm, vm_tests};
+use crate::{check, dist, parity, programs, rooms, shell, vm, vm_tests};
 
 /// Debian packages that tests need, each with one of its files: a browser with fonts, headers to
 /// verify the ABI, nftables to drop packets between network namespaces, message libraries, Slurm
@@ -56,13 +55,11 @@ struct Stage {
     run: fn() -> Result<()>,
 }
 
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 8] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::lints },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
-    Stage { name: "test", run: test },
-    Stage { name: "documentation", run: check::documentation },
-    Stage { name: "verdicts --quick", run: verdicts::quick },
+    Stage { name: "test, documentation, verdicts --quick", run: test },
     Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },
@@ -127,33 +124,33 @@ fn licences() -> Result<()> {
     check::deny()
 }
 
-/// What later stages build, by the words of cargo.
-const BUILT_AHEAD: [&str; 3] =
-    ["build --release --quiet", "build --release --quiet -p verdict --bin verdicts", check::DOCUMENTATION];
+/// What runs beside the tests, one after the other, by the words of cargo: what later stages build,
+/// and checks that need no test.
+const BESIDE_TESTS: [&str; 3] = ["build --release --quiet", check::DOCUMENTATION, "xtask verdicts --quick"];
 
-/// Runs all tests, of which none may be skipped. Meanwhile, at the lowest priority, builds what
-/// later stages need: the tests wait for most of their time, and make no claims about times.
+/// Runs all tests, of which none may be skipped, and at the lowest priority what runs beside them:
+/// the tests wait for much of their time, and make no claims about times.
 fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     let python = python()?;
     // First all CPUs build the tests.
     shell::run(&["cargo", "test", "--workspace", "--no-run", "--quiet"])?;
-    let built = std::thread::spawn(|| {
-        // A stage that builds in vain says why.
-        BUILT_AHEAD.iter().all(|words| {
-            let words: Vec<&str> =
-                ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
-            let (name, value) = check::NO_WARNINGS;
-            let mut command = shell::command(&words);
-            command.env(name, value).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        })
-    });
+    let beside = std::thread::spawn(|| BESIDE_TESTS.map(beside));
     let result = check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)]);
-    // It has ended long before.
-    let _ = built.join();
-    result
+    let beside = beside.join().map_err(|_| anyhow!("a thread has panicked"))?;
+    beside.into_iter().fold(result, Result::and)
+}
+
+/// Runs cargo at the lowest priority, and shows what it said once it has ended.
+fn beside(words: &str) -> Result<()> {
+    let all: Vec<&str> = ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
+    let (name, value) = check::NO_WARNINGS;
+    let output = shell::command(&all).env(name, value).output()?;
+    let said = [output.stdout, output.stderr].concat();
+    eprint!("xtask: cargo {words}: {}\n{}", output.status, String::from_utf8_lossy(&said));
+    ensure!(output.status.success(), "`cargo {words}` failed ({})", output.status);
+    Ok(())
 }
 
 /// Runs a test that kills processes, with more kills than in `cargo xtask test`.
