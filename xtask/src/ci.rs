@@ -1,12 +1,13 @@
 //! `cargo xtask ci`: all checks and tests, of which none may be skipped.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::packages::install;
-use crate::{check, dist, parity, programs, rooms, shell, vm, vm_tests};
+use crate::{check, dist, parity, programs, rooms, shell, verdicts, vm, vm_tests};
 
 /// Debian packages that tests need, each with one of its files: a browser with fonts, headers to
 /// verify the ABI, nftables to drop packets between network namespaces, message libraries, Slurm
@@ -45,9 +46,10 @@ const USAGE: &str = "\
 usage: cargo xtask ci [--full]
 
   --full   adds the stages that take too long for every change: rooms, licences, the tests with all features, the
-           conformance tests of a kernel device, the tests between two virtual machines, every verbs program, every part of
-           parity, the reports of three plans with axe-core, MPI launches, connections, transfers and fleets whose processes
-           are killed at many moments, a fleet of 1000 agents, and transfers of large trees";
+           tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual machines,
+           every verbs program, every part of parity, the reports of three plans with axe-core, MPI launches, connections,
+           transfers and fleets whose processes are killed at many moments, a fleet of 1000 agents, and transfers of large
+           trees";
 
 /// A stage of CI. Its time is printed at the end.
 struct Stage {
@@ -55,11 +57,13 @@ struct Stage {
     run: fn() -> Result<()>,
 }
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 10] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::lints },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
-    Stage { name: "test, documentation, verdicts --quick", run: test },
+    Stage { name: "test", run: test },
+    Stage { name: "documentation", run: check::documentation },
+    Stage { name: "verdicts --quick", run: verdicts::quick },
     Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },
@@ -67,7 +71,7 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 16] = [
+const FULL: [Stage; 17] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
@@ -86,6 +90,7 @@ const FULL: [Stage; 16] = [
     Stage { name: "dist --deb --check", run: dist::deb_checked },
     Stage { name: "reports for everybody", run: reports_for_everybody },
     Stage { name: "test with all features", run: check::test_features },
+    Stage { name: "test of vm", run: machine },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
     Stage { name: "programs", run: programs::all_cases },
@@ -124,33 +129,33 @@ fn licences() -> Result<()> {
     check::deny()
 }
 
-/// What runs beside the tests, one after the other, by the words of cargo: what later stages build,
-/// and checks that need no test.
-const BESIDE_TESTS: [&str; 3] = ["build --release --quiet", check::DOCUMENTATION, "xtask verdicts --quick"];
+/// What later stages build, by the words of cargo.
+const BUILT_AHEAD: [&str; 3] =
+    ["build --release --quiet", "build --release --quiet -p verdict --bin verdicts", check::DOCUMENTATION];
 
-/// Runs all tests, of which none may be skipped, and at the lowest priority what runs beside them:
-/// the tests wait for much of their time, and make no claims about times.
+/// Runs all tests, of which none may be skipped. Meanwhile, at the lowest priority, builds what
+/// later stages need: the tests wait for most of their time, and make no claims about times.
 fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     let python = python()?;
     // First all CPUs build the tests.
     shell::run(&["cargo", "test", "--workspace", "--no-run", "--quiet"])?;
-    let beside = std::thread::spawn(|| BESIDE_TESTS.map(beside));
+    let built = std::thread::spawn(|| {
+        // A stage that builds in vain says why.
+        BUILT_AHEAD.iter().all(|words| {
+            let words: Vec<&str> =
+                ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
+            let (name, value) = check::NO_WARNINGS;
+            let mut command = shell::command(&words);
+            command.env(name, value).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        })
+    });
     let result = check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)]);
-    let beside = beside.join().map_err(|_| anyhow!("a thread has panicked"))?;
-    beside.into_iter().fold(result, Result::and)
-}
-
-/// Runs cargo at the lowest priority, and shows what it said once it has ended.
-fn beside(words: &str) -> Result<()> {
-    let all: Vec<&str> = ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
-    let (name, value) = check::NO_WARNINGS;
-    let output = shell::command(&all).env(name, value).output()?;
-    let said = [output.stdout, output.stderr].concat();
-    eprint!("xtask: cargo {words}: {}\n{}", output.status, String::from_utf8_lossy(&said));
-    ensure!(output.status.success(), "`cargo {words}` failed ({})", output.status);
-    Ok(())
+    // It has ended long before.
+    let _ = built.join();
+    result
 }
 
 /// Runs a test that kills processes, with more kills than in `cargo xtask test`.
@@ -161,6 +166,12 @@ fn kills(test: &str, number: &str) -> Result<()> {
 /// Runs the test that transfers a tree of files, with a larger tree than in `cargo xtask test`.
 fn tree(variable: &str, number: u64) -> Result<()> {
     program_test("a_tree_arrives_over_both", (variable, &number.to_string()))
+}
+
+/// Runs the tests of `cargo xtask vm`, which boot the machine several times.
+fn machine() -> Result<()> {
+    let words = ["cargo", "test", "--quiet", "-p", "xtask", "--test", "vm", "--", "--ignored"];
+    shell::run_with(&words, &[("RDMASCOPE_REQUIRE", REQUIRED)])
 }
 
 fn program_test(test: &str, variable: (&str, &str)) -> Result<()> {

@@ -26,3 +26,8 @@ pub(crate) fn with(words: impl Iterator<Item = String>) -> Result<()> {
     eprintln!("xtask: verdicts: {:.0} s", start.elapsed().as_secs_f64());
     result
 }
+
+/// The quick form, as in CI.
+pub(crate) fn quick() -> Result<()> {
+    with(std::iter::once("--quick".to_owned()))
+}

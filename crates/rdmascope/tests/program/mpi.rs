@@ -313,7 +313,7 @@ pattern = "ping-pong"
 iterations = 1000000000
 warmup = 10
 keep_samples = false
-timeout = "6s"
+timeout = "4s"
 axes = { endpoint = "mpi", size_bytes = 8 }
 [[experiment]]
 name = "second"
