@@ -83,8 +83,8 @@ pub(super) fn begun(
     Run { warnings: sink::warnings::of(&run), ..run }
 }
 
-/// Adds the stated limits and the baseline to the record. If a part of the link is expected, the
-/// fleet leaves out the members whose links have an unknown rate.
+/// Adds the stated limits and the baseline to the record. With `--at-least` in percent, the fleet
+/// excludes every member whose link rate is unknown.
 pub(super) fn expect(
     arguments: &FleetArguments,
     limits: &Limits,

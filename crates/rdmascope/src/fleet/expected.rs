@@ -75,7 +75,7 @@ impl Limits {
                         *own = limit;
                     }
                 }
-                // The fleet leaves out the members whose links are not known.
+                // The fleet excludes every member whose link rate is unknown.
                 let any = of.iter().copied().flatten().next().ok_or_else(|| {
                     let unknown = "what the link carries is not known here";
                     Usage(format!("--at-least {text}: {unknown}: give a bandwidth such as 10Gb/s"))
@@ -91,7 +91,7 @@ impl Limits {
 pub(super) struct Least {
     /// That of each member, in bytes/s. Of a pair, the lesser one is expected.
     pub(super) of: Vec<f64>,
-    /// The members whose links have an unknown rate.
+    /// The members whose link rate is unknown.
     pub(super) unknown: Vec<usize>,
 }
 

@@ -23,7 +23,7 @@ const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
 const AGENTS: usize = 40;
 const AGENTS_VARIABLE: &str = "RDMASCOPE_FLEET_AGENTS";
 /// Moments are between the start and the end of a fleet without a kill.
-const RUN: Duration = Duration::from_secs(8);
+const RUN: Duration = Duration::from_secs(6);
 
 /// Runs a fleet of members on this host, of which each starts by this script: `$1` is the name, and
 /// the rest is the command of the agent.

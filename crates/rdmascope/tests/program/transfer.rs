@@ -363,7 +363,7 @@ fn send_to(scratch: &Scratch, port: &str, key: &str) -> Ended {
 }
 
 /// Number of agents that are killed. `cargo xtask ci --full` sets more.
-const KILLS: usize = 4;
+const KILLS: usize = 8;
 
 #[test]
 fn an_end_that_is_killed_leaves_whole_files_and_a_second_transfer_the_rest() {

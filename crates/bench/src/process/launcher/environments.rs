@@ -31,9 +31,9 @@ pub fn processes_with(name: &str, value: &str) -> Vec<(Pid, Vec<u8>)> {
     pids.filter(|pid| *pid != own).filter_map(with_environment).collect()
 }
 
-/// Returns the environment of a process in the format of `/proc/PID/environ`; `None` if it has
-/// ended or this user may not read it. Waits for that of a process whose program is starting: it is
-/// empty for a moment after the parent goes on.
+/// Returns the environment of a process in the format of `/proc/PID/environ`; `None` if the process
+/// has ended or belongs to another user. A process that is starting a program has an empty
+/// environment for a moment after `spawn` has returned: this function waits until it is filled.
 fn environment(pid: Pid) -> Option<Vec<u8>> {
     let deadline = Deadline::after(START);
     loop {
@@ -56,9 +56,13 @@ fn is_starting(pid: Pid) -> bool {
 /// and no end of the environment (`env_end`, the field 51).
 fn starts(statm: &str, stat: &str) -> bool {
     let has_memory = statm.split(' ').next().is_some_and(|pages| !["", "0"].contains(&pages));
-    // The third field follows the name, which may have any characters.
-    let env_end = stat.rsplit_once(") ").and_then(|(_, fields)| fields.split(' ').nth(51 - 3));
-    has_memory && env_end == Some("0")
+    has_memory && stat_field(stat, 51) == Some("0")
+}
+
+/// Returns a field of the contents of `/proc/PID/stat` by its number in proc(5), from the third on.
+/// The second field, the name of the process, may contain blanks and parentheses.
+pub(super) fn stat_field(stat: &str, number: usize) -> Option<&str> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)
 }
 
 /// Returns the value of a variable of an environment. `environment` has the format of
@@ -115,6 +119,7 @@ mod tests {
         assert!(!starts("210 0 0 1 0 1 0\n", &stat("140720")), "it has been started without variables");
         assert!(!starts("0 0 0 0 0 0 0\n", &stat("0")), "it has ended, or is a thread of the kernel");
         assert!(!starts("", ""), "it is gone");
+        assert_eq!(stat_field(&stat("0"), 3), Some("R"));
         assert!(!is_starting(rustix::process::getpid()));
     }
 

@@ -21,7 +21,7 @@ use rustix::thread::sched_setaffinity;
 use super::super::child::status;
 use super::super::interrupt::Interrupt;
 use super::super::wait::wait;
-use super::environments::{TOKEN_VARIABLE, announcement, processes};
+use super::environments::{TOKEN_VARIABLE, announcement, processes, stat_field};
 use super::leavings::{ALONE, ASKED, KILLED, Leavings, REAP_INTERVAL};
 use super::slurm::SlurmJob;
 use super::usage::{Usage, of_children};
@@ -145,8 +145,7 @@ fn children() -> Vec<Pid> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let parent = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name of a process may contain blanks and brackets.
-        Some(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned())
+        Some(stat_field(&stat, 4)?.to_owned())
     };
     let pids = all.filter_map(|entry| entry.file_name().into_string().ok());
     let is_own = |pid: &String| parent(pid).as_ref() == Some(&own);
