@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::packages::install;
 use crate::{check, dist, parity, programs, rooms, shell, verdicts, vm, vm_tests};
@@ -71,7 +71,7 @@ const STAGES: [Stage; 10] = [
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 17] = [
+const FULL: [Stage; 19] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
@@ -88,6 +88,8 @@ const FULL: [Stage; 17] = [
     Stage { name: "a tree of 20,000 files", run: || tree("RDMASCOPE_TREE_FILES", 20_000) },
     Stage { name: "a tree of 2 GiB", run: || tree("RDMASCOPE_TREE_BYTES", 2 << 30) },
     Stage { name: "dist --deb --check", run: dist::deb_checked },
+    Stage { name: "dist --aarch64", run: dist::aarch64 },
+    Stage { name: "cargo install", run: installed },
     Stage { name: "reports for everybody", run: reports_for_everybody },
     Stage { name: "test with all features", run: check::test_features },
     Stage { name: "test of vm", run: machine },
@@ -172,6 +174,17 @@ fn tree(variable: &str, number: u64) -> Result<()> {
 fn machine() -> Result<()> {
     let words = ["cargo", "test", "--quiet", "-p", "xtask", "--test", "vm", "--", "--ignored"];
     shell::run_with(&words, &[("RDMASCOPE_REQUIRE", REQUIRED)])
+}
+
+/// Installs the program as a user of cargo does, and lets it run another program.
+fn installed() -> Result<()> {
+    let place = shell::root().join("target/installed").to_string_lossy().into_owned();
+    let install = ["cargo", "install", "--quiet", "--locked", "--path", "crates/rdmascope", "--root", &place];
+    shell::run(&install)?;
+    let program = format!("{place}/bin/rdmascope");
+    let devices = shell::output(&[&program, "exec", "ibv_devinfo"])?;
+    ensure!(devices.contains("softdev0"), "exec ibv_devinfo of the installed program prints {devices:?}");
+    Ok(())
 }
 
 fn program_test(test: &str, variable: (&str, &str)) -> Result<()> {

@@ -51,7 +51,14 @@ pub(crate) fn changes(before: (&[Device], &[Environment]), now: (&[Device], &[En
 }
 
 /// The facts of a host that must stay the same: what they are, and their places in an environment.
-const FACTS: [(&str, &str, &str); 2] = [("the kernel", "kernel", "release"), ("the CPU", "cpu", "model")];
+const FACTS: [(&str, &str, &str); 6] = [
+    ("the kernel", "kernel", "release"),
+    ("the clock source", "kernel", "clocksource"),
+    ("the CPU", "cpu", "model"),
+    ("simultaneous multithreading", "cpu", "smt"),
+    ("the frequency governor", "power", "governor"),
+    ("boost", "power", "boost"),
+];
 
 /// Returns a sentence about the points of a plan that are not in its record, if there are any, with
 /// the command that measures them.

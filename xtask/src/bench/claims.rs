@@ -1,4 +1,5 @@
-//! Absolute claims: the cost of a time stamp, of a `write` under `exec`, and of a large report.
+//! Absolute claims: the cost of a time stamp, of a `write` under `exec`, of a large report, and of
+//! the start.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +13,9 @@ use crate::shell;
 use crate::stats::median;
 
 /// Names for `--only`.
-pub(super) const NAMES: [&str; 3] = ["stamp", "report", "interposed"];
+pub(super) const NAMES: [&str; 4] = ["stamp", "report", "interposed", "start"];
 
-/// Runs that report the cost of time stamps; each has two ranks.
+/// How often each cost is measured; the median counts.
 const RUNS: usize = 5;
 /// The most that a time stamp may cost, and the most that all stamps of a message may cost its
 /// sender, in ns.
@@ -22,14 +23,18 @@ const STAMP_NS_MAX: f64 = 25.0;
 /// The most that `exec` may add to a `write`, in ns, and the program that calls it.
 const INTERPOSED_NS_MAX: f64 = 2.0;
 const CALLS: &str = "xtask/src/bench/interposed.c";
-/// The samples of the large report, and its limits of time and size.
-const REPORT_SAMPLES: u64 = 10_000_000;
-const REPORT_S_MAX: f64 = 2.0;
-const REPORT_BYTES_MAX: u64 = 6_000_000;
+/// The samples of the large report, in so many files, and its limits of time and size.
+const REPORT_SAMPLES: u64 = 20_000_000;
+const REPORT_FILES: u64 = 16;
+const REPORT_S_MAX: f64 = 0.5;
+const REPORT_BYTES_MAX: u64 = 1_000_000;
+
+/// The longest that `rdmascope --version` may take, in s.
+const START_S_MAX: f64 = 0.010;
 
 /// Measures the claims whose name contains `only`.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
-    let [stamps, large, interposed] = NAMES.map(|name| name.contains(only));
+    let [stamps, large, interposed, starts] = NAMES.map(|name| name.contains(only));
     if stamps {
         stamp(scratch, broken)?;
     }
@@ -39,7 +44,32 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
     if interposed {
         interpose(scratch, broken)?;
     }
+    if starts {
+        start(broken)?;
+    }
     Ok(())
+}
+
+/// Measures how long the program takes to start, and to end.
+fn start(broken: &mut Vec<String>) -> Result<()> {
+    let program = process::built("rdmascope");
+    let seconds = seconds(&[&program, "--version"])?;
+    println!("rdmascope --version takes {:.1} ms (at most {:.0})", 1e3 * seconds, 1e3 * START_S_MAX);
+    if seconds > START_S_MAX {
+        broken.push("rdmascope starts too slowly".to_owned());
+    }
+    Ok(())
+}
+
+/// How long a command takes, in s.
+fn seconds(words: &[&str]) -> Result<f64> {
+    let mut times = Vec::new();
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        process::alone(words)?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    median(&mut times).context("nothing was measured")
 }
 
 /// Measures what the library of `exec` adds to a `write` that has nothing to do with RDMA CM.
@@ -91,10 +121,10 @@ fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Measures the time and the size of the report of a run with ten million samples.
+/// Measures the time and the size of the report of a run with twenty million samples.
 fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let out = scratch.join("report");
-    let iterations = format!("iterations={}", REPORT_SAMPLES / 2 / 4);
+    let iterations = format!("iterations={}", REPORT_SAMPLES / REPORT_FILES);
     let sizes = ["--set", "size_bytes=8,64,256,1024", "--set", "service=RC", "--set", "repetitions=1"];
     let words = ["run", "quick", "--set", &iterations, "--set", "bytes_max=1TiB"];
     process::rdmascope(&[&words[..], &sizes].concat(), &out)?;
@@ -104,9 +134,7 @@ fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
         .map(|m| m.len() / 8)
         .sum();
     let file = scratch.join("report.html").to_string_lossy().into_owned();
-    let start = Instant::now();
-    process::alone(&[&process::built("rdmascope"), "report", &out.to_string_lossy(), "-o", &file])?;
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = seconds(&[&process::built("rdmascope"), "report", &out.to_string_lossy(), "-o", &file])?;
     let bytes = fs::metadata(&file)?.len();
     println!("the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX})");
     println!("the report has {bytes} B (at most {REPORT_BYTES_MAX})");

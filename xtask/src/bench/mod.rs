@@ -41,12 +41,12 @@ usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 Compares softdev with UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and with the raw limits of
 the two CPUs, in alternating order, and prints whether each goal is met. Then checks the rate and the latency of a link model,
 also by the time stamps of both ranks; compares file transfers with cp, rsync and tar; and measures the cost of a time stamp,
-what `rdmascope exec` adds to a write(2), and the time and size of the report of ten million samples. Exit status 1 if a goal
-is missed.
+what `rdmascope exec` adds to a write(2), the time and size of the report of twenty million samples, and the time of
+`rdmascope --version`. Exit status 1 if a goal is missed.
 
   --only WORD    only rows whose name contains WORD: send, write, stream, unread, rate, eager, tag, tag-large, ranks,
                  ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file,
-                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, stamp, report, interposed
+                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, stamp, report, interposed, start
   --rounds N     the number of rounds (default 5)
   --cpus A,B     the two CPUs (default 0,1)
   --verbose      prints every measurement";
@@ -178,7 +178,7 @@ mod tests {
                 "no row's name contains `gather`; the rows are send, write, stream, unread, rate, eager, tag, \
                  tag-large, ranks, ranks-large, link-rate, link-latency, one-way-link, one-way-half, \
                  transfer-memory, transfer-file, transfer-small, transfer-mixed, transfer-busy, \
-                 transfer-to-memory, stamp, report, interposed",
+                 transfer-to-memory, stamp, report, interposed, start",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

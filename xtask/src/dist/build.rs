@@ -136,7 +136,7 @@ pub(super) fn with_tools() -> Result<std::ffi::OsString> {
 
 /// Installs what links for an older glibc, for this project alone: cargo-zigbuild, and zig from the
 /// Python package `ziglang`.
-fn install_zigbuild() -> Result<()> {
+pub(super) fn install_zigbuild() -> Result<()> {
     let tools = shell::root().join("target/tools").to_string_lossy().into_owned();
     let zigbuild = format!("{tools}/bin/cargo-zigbuild");
     if !shell::works(&[&zigbuild, "--version"]) {

@@ -12,12 +12,16 @@ use crate::packages::install;
 use crate::shell;
 
 /// Debian packages that make and enter the roots, and judge what is installed there.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 5] = [
     ("iproute2", "/sbin/ip"),
     ("lintian", "/usr/bin/lintian"),
     ("mmdebstrap", "/usr/bin/mmdebstrap"),
     ("skopeo", "/usr/bin/skopeo"),
+    ("umoci", "/usr/bin/umoci"),
 ];
+
+/// The oldest Debian that its mirrors still have, with glibc 2.31.
+const OLD_DEBIAN: &str = "bullseye";
 
 /// Packages in a root beside Debian's essential ones: a verbs program, and what shows manual pages
 /// and completions.
@@ -27,15 +31,19 @@ const INCLUDED: &str = "bash-completion,ibverbs-utils,man-db,python3-minimal";
 struct Root(TempDir);
 
 impl Root {
-    /// Debian's essential packages and [`INCLUDED`], which are fetched once.
-    fn debian() -> Result<Self> {
+    /// Debian as it is on this machine.
+    fn own_debian() -> Result<Self> {
+        let release = fs::read_to_string("/etc/os-release")?;
+        let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+        Self::debian(suite.context("/etc/os-release gives no VERSION_CODENAME")?)
+    }
+
+    /// The essential packages of a Debian and [`INCLUDED`], which are fetched once.
+    fn debian(suite: &str) -> Result<Self> {
         install(&PACKAGES)?;
-        let base = shell::root().join("target/dist/base.tar");
+        let base = shell::root().join(format!("target/dist/{suite}.tar"));
         if !base.exists() {
             let made = base.with_extension("part.tar");
-            let release = fs::read_to_string("/etc/os-release")?;
-            let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-            let suite = suite.context("/etc/os-release gives no VERSION_CODENAME")?;
             let include = format!("--include={INCLUDED}");
             shell::run(&[
                 "mmdebstrap",
@@ -119,7 +127,7 @@ impl Root {
 
 /// Installs the Debian package in a clean root.
 pub(super) fn deb(package: &Path) -> Result<()> {
-    let root = Root::debian()?;
+    let root = Root::own_debian()?;
     fs::copy(package, root.path("/tmp/rdmascope.deb"))?;
     root.run(&["dpkg", "--install", "/tmp/rdmascope.deb"])?;
     root.check_program("/usr/bin/rdmascope", Some("python3"))?;
@@ -145,32 +153,31 @@ pub(super) fn deb(package: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks the tarball in a clean root.
+/// Unpacks the tarball in a clean root of an old system.
 pub(super) fn tarball(package: &Path) -> Result<()> {
-    let root = Root::debian()?;
+    let root = Root::debian(OLD_DEBIAN)?;
     let name = package.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_end_matches(".tar.gz");
     fs::create_dir_all(root.path("/opt"))?;
     let to = root.path("/opt").to_string_lossy().into_owned();
     shell::run_quietly(&["tar", "--extract", "--file", &package.to_string_lossy(), "--directory", &to])?;
     root.check_program(&format!("/opt/{name}/bin/rdmascope"), Some("python3"))?;
-    eprintln!("xtask: dist: the tarball works in a clean root");
+    eprintln!("xtask: dist: the tarball works in a clean root of {OLD_DEBIAN}");
     Ok(())
 }
 
-/// Unpacks the image's layer into an empty root, as a container's runtime does.
+/// Unpacks the image, as a container's runtime does.
 pub(super) fn image(package: &Path) -> Result<()> {
     install(&PACKAGES)?;
     let archive = format!("oci-archive:{}", package.display());
     shell::run_quietly(&["skopeo", "inspect", &archive])?;
     let copy = tempfile::tempdir()?;
-    let layout = copy.path().join("layout");
-    shell::run_quietly(&["skopeo", "copy", "--quiet", &archive, &format!("dir:{}", layout.display())])?;
-    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(layout.join("manifest.json"))?)?;
-    let digest = manifest["layers"][0]["digest"].as_str().context("the manifest names no layer")?;
-    let layer = layout.join(digest.trim_start_matches("sha256:"));
+    let layout = copy.path().join("layout").to_string_lossy().into_owned();
+    shell::run_quietly(&["skopeo", "copy", "--quiet", &archive, &format!("oci:{layout}:latest")])?;
     let root = Root::empty()?;
-    root.unpack(&layer)?;
+    let place = root.path("").to_string_lossy().into_owned();
+    fs::remove_dir(&place)?;
+    shell::run_quietly(&["umoci", "raw", "unpack", "--image", &format!("{layout}:latest"), &place])?;
     // What a runtime makes for its containers.
     stage::write(&root.path("/etc/hosts"), b"127.0.0.1 localhost\n")?;
     root.check_program("/usr/bin/rdmascope", None)?;

@@ -1,5 +1,6 @@
 //! `cargo xtask dist`: the packages of a release, made of one staged tree.
 
+mod aarch64;
 mod build;
 mod check;
 mod deb;
@@ -22,13 +23,16 @@ use crate::shell;
 
 const USAGE: &str = "\
 usage: cargo xtask dist [--deb] [--check] [--twice]
+       cargo xtask dist --aarch64
 
 Builds the packages of a release into target/dist/out: a Debian package, a tarball for systems with glibc 2.28 or later,
 an OCI image, the list of what is inside (CycloneDX) and the checksums of all.
 
-  --deb    the Debian package alone
-  --check  installs each in a clean root, and runs it there: --version, the quick plan, exec, the manual pages. Only root can
-  --twice  builds all again in another directory, and compares the bytes";
+  --deb      the Debian package alone
+  --check    installs each in a clean root, and runs it there: --version, the quick plan, exec, the manual pages. Only root
+             can
+  --twice    builds all again in another directory, and compares the bytes
+  --aarch64  builds the program for aarch64, and runs it under user-mode emulation; makes no package";
 
 /// What is made, and in which order.
 const PACKAGES: [Package; 4] = [
@@ -79,6 +83,7 @@ pub(crate) fn with(arguments: impl Iterator<Item = String>) -> Result<()> {
             "--deb" => asked.is_deb_alone = true,
             "--check" => asked.is_check = true,
             "--twice" => asked.is_twice = true,
+            "--aarch64" => return aarch64(),
             "--help" => {
                 println!("{USAGE}");
                 return Ok(());
@@ -92,6 +97,11 @@ pub(crate) fn with(arguments: impl Iterator<Item = String>) -> Result<()> {
 /// The Debian package, installed and run in a clean root: what CI does of this.
 pub(crate) fn deb_checked() -> Result<()> {
     run(Asked { is_deb_alone: true, is_check: true, is_twice: false })
+}
+
+/// Builds the program for aarch64 and runs it: no package is made of it.
+pub(crate) fn aarch64() -> Result<()> {
+    aarch64::run(&shell::root().join("target/dist"))
 }
 
 fn run(asked: Asked) -> Result<()> {

@@ -178,10 +178,12 @@ pub fn meanwhile(point: &Point) -> Vec<String> {
     let of = |end: &End| {
         let all = end.host.iter().filter(|(name, count)| **count > 0 && is_trouble(name));
         let all: Vec<String> = all.map(|(name, count)| format!("{} {count}", plain(name))).collect();
-        (!all.is_empty()).then(|| format!("rank {}: {}", end.rank, all.join(", ")))
+        (!all.is_empty()).then(|| (end.rank, all.join(", ")))
     };
-    // Ranks on one host have the same counters.
-    let ends: Vec<String> = point.ends.iter().filter_map(of).take(2).collect();
+    let mut ends: Vec<(u32, String)> = point.ends.iter().filter_map(of).take(2).collect();
+    // Ranks on one host have the same counters, which are those of the host.
+    ends.dedup_by(|(_, other), (_, first)| other == first);
+    let ends: Vec<String> = ends.iter().map(|(rank, counts)| format!("rank {rank}: {counts}")).collect();
     let counted = (!ends.is_empty()).then(|| format!("     # counted meanwhile at {}", ends.join("; ")));
     let count = |name: &str| point.counters.get(name).copied().unwrap_or_default();
     let copied = match (count("sends_lent"), count("sends_copied_anyway")) {

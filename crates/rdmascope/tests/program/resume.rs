@@ -192,10 +192,10 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
 
 /// timeout(1) sends its signal to the process and to its group: the second one is not another wish.
 #[test]
-fn a_signal_that_arrives_twice_at_once_is_one() {
+fn a_signal_that_arrives_twice_at_once_is_one_and_cuts_the_point_of_each_pattern() {
     let scratch = Scratch::on_one_cpu();
-    for _ in 0..3 {
-        let mut shell = scratch.shell("timeout -s INT 1 rdmascope lat send --local -D 30");
+    for words in ["lat send --local", "bw write --local", "open-loop send --rate 1000"] {
+        let mut shell = scratch.shell(&format!("timeout -s INT 1 rdmascope {words} -D 30"));
         let folder = scratch.at("bin");
         if !folder.exists() {
             fs::create_dir(&folder).unwrap();

@@ -56,6 +56,7 @@ impl Pattern for OpenLoop {
         command: command::COMMAND,
         shown: &table::SHOWN,
         axes: settings::AXES,
+        can_be_cut: |_| true,
         ..Row::named("open-loop")
     };
     type Told = Told;

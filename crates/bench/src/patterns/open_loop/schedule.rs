@@ -12,6 +12,7 @@ use measure::clock::{Clock, Ticks};
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Progress;
 use crate::pattern::flood::{AT_ONCE, Burst};
@@ -57,8 +58,10 @@ pub(super) struct Times<'a, R, S> {
 /// How the schedule was kept, of the messages that count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct RateKept {
-    /// Their number: all of the schedule, unless the limit was over before.
+    /// Their number: all of the schedule, unless the limit was over before, or the point was cut.
     pub messages: u64,
+    /// Whether a signal has ended the point early.
+    pub is_cut: bool,
     /// Messages that were posted after the next was due.
     pub late: u64,
     /// Messages that were due when there was no room for them.
@@ -84,7 +87,8 @@ impl RateKept {
 /// Posts messages when they are due and takes the answers as they arrive: in order, or in any order
 /// where messages can be lost and answers carry numbers. When half of the limit is over, the
 /// warm-up ends in any case; when all of it is over, the next message is the last: a point with a
-/// device that cannot keep up would take longer and longer.
+/// device that cannot keep up would take longer and longer. It is also the last when the point is
+/// cut, and a warm-up ends then.
 ///
 /// # Errors
 /// The errors of the endpoint; [`Error::NotAnswered`] when a message is lost and answers carry no
@@ -102,8 +106,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let begin = clock.now().0 + schedule.period as u64;
     let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
     let limit = clock.ticks(schedule.limit);
-    let warm = begin.saturating_add(limit / 2);
-    let over = begin.saturating_add(limit);
+    let [warm, over] = [limit / 2, limit].map(|time| begin.saturating_add(time));
     let mut sent = 0;
     let mut next = begin;
     let mut kept = RateKept::default();
@@ -118,10 +121,11 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
         let has_room = sent < all && under_way.has_room();
         has_waited |= !has_room && sent < all && now.0 >= next;
         if has_room && now.0 >= next {
-            if sent < warmup && now.0 > warm {
+            kept.is_cut |= cut::is_over(now, u64::MAX);
+            if sent < warmup && (now.0 > warm || kept.is_cut) {
                 (warmup, all) = (sent, sent + schedule.messages);
             }
-            if sent >= warmup && now.0 > over {
+            if sent >= warmup && (now.0 > over || kept.is_cut) {
                 all = sent + 1;
             }
             let mark = if sent + 1 == all { Mark::Last } else { Mark::More };
