@@ -55,11 +55,13 @@ Examples:
   rdmascope transfer DIR --to /backup  sends files and trees, over verbs or TCP
 
 Values of options and of plans:
-  times   10, 500ms, 5us, 2min, 1h     a number alone is seconds
+  times   10, 500ms, 5us, 2min, 1h     a number alone is seconds, and in a plan
+                                       the unit of its key: pause_ns = 5 is 5 ns
   counts  1000, 10k, 2M, 1e6           k, M and G are powers of ten
   rates   500, 10k, 2.5MHz, 1e5/s      per second
   sizes   64, 4KiB, 4K, 1MB            K is KiB, 1024 bytes; kB is 1000 bytes
   shares  2.5%, 2.5                    in percent
+  limits  5us, 0.1%, 10Gb/s            as of --expect: always with a unit
 
 Tables fit the terminal; COLUMNS sets another width, and --color auto, always or
 never their colours (NO_COLOR=1 turns them off).

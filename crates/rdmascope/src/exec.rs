@@ -17,6 +17,7 @@ use clap::{Args, ValueEnum};
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES, MTU_VARIABLE, PortMtu};
 use verbs::LinkModel;
 
+use crate::cli::count::count;
 use crate::failure::{NO_SUCH_PROGRAM, NOT_STARTED, NotStarted};
 use crate::{namespace, preload};
 
@@ -58,7 +59,7 @@ pub(crate) struct ExecArguments {
     #[arg(long, value_name = "LAYER", ignore_case = true)]
     link_layer: Option<LinkLayer>,
     /// Number of devices: softdev0, softdev1 and so on [default: 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEVICES)))]
+    #[arg(long, value_name = "N", value_parser = count(1..=u32::from(MAX_DEVICES)))]
     devices: Option<u32>,
     /// Link to model, such as `4X FDR` or `40Gb/s,latency=700ns`; more keys are back=, fetch=,
     /// gap=, mtu= and header= [default: as fast as memory].

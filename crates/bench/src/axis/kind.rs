@@ -13,7 +13,7 @@ pub enum Kind {
     Bytes,
     /// One of some words.
     Choice(&'static [Variant]),
-    /// Whole numbers, and ranges of them: `"1..16"`.
+    /// Whole numbers below 2^32, texts such as `"10k"`, and ranges: `"1..16"`.
     Count,
     /// Delays of a rank (see [`Injection`](crate::point::Injection)).
     Delay,
@@ -33,7 +33,7 @@ pub enum Kind {
     Size,
     /// Names.
     Text,
-    /// Whole numbers below 2^32.
+    /// Whole numbers below 2^32, or texts such as `"10k"`.
     Whole,
 }
 

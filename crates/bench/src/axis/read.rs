@@ -39,7 +39,8 @@ impl AxisRow {
         Ok(items.iter().map(|item| self.one(item)).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// Reads the values that a flag sets, such as `64,4KiB`.
+    /// Reads the values that a flag sets, such as `64,4KiB`. A number alone has the unit that texts
+    /// have: a duration is in seconds, also where a number of a plan is in nanoseconds.
     ///
     /// # Errors
     ///
@@ -48,20 +49,9 @@ impl AxisRow {
         // A delay or a link model contains commas.
         let is_whole = matches!(self.kind, Kind::Delay | Kind::Link);
         let texts = if is_whole { vec![text] } else { text.split(',').collect() };
-        let item = |text: &str| match (self.kind, text.parse::<u64>(), text.parse::<bool>()) {
-            (
-                Kind::BitRate
-                | Kind::Choice(_)
-                | Kind::Delay
-                | Kind::Grid
-                | Kind::Link
-                | Kind::SignalRate
-                | Kind::Text,
-                ..,
-            ) => text.into(),
-            (_, Ok(number), _) => number.into(),
-            (_, _, Ok(flag)) => flag.into(),
-            _ => text.into(),
+        let item = |text: &str| match text.parse::<bool>() {
+            Ok(flag) if self.kind == Kind::Flag => flag.into(),
+            _ => Value::from(text),
         };
         self.read(&texts.into_iter().map(|text| item(text.trim())).collect::<Vec<Value>>())
     }
@@ -141,7 +131,11 @@ impl AxisRow {
     }
 }
 
-/// Reads a whole number below 2^32.
+/// Reads a whole number below 2^32, or a text such as `10k`.
 fn whole(item: &Value) -> Option<u64> {
-    item.as_u64().filter(|number| *number <= u64::from(u32::MAX))
+    let number = match item {
+        Value::String(text) => units::parse_count(text).ok(),
+        _ => item.as_u64(),
+    };
+    number.filter(|number| *number <= u64::from(u32::MAX))
 }

@@ -32,7 +32,9 @@ fn plans_and_flags_are_read_by_one_body() {
         (SIZE_BYTES.row, json!([64, "4..16"]), "64,4..16", json!([64, 4, 8, 16])),
         (PEERS.row, json!(["1..3", 9]), "1..3, 9", json!([1, 2, 3, 9])),
         (RATE_HZ.row, json!(["10k", 500]), "10k,500", json!([10_000, 500])),
-        (PAUSE_NS.row, json!(["5.5us", 7]), "5.5us,7", json!([5500, 7])),
+        (PAUSE_NS.row, json!(["5.5us", "2"]), "5.5us,2", json!([5500, 2_000_000_000])),
+        (PEERS.row, json!(["1k", "9..10"]), "1k,9..10", json!([1000, 9, 10])),
+        (TX_DEPTH.row, json!(["1k", "16"]), "1k,16", json!([1000, 16])),
         (BURST.row, json!([4, "all"]), "4,all", json!([4, "all"])),
         (SERVICE.row, json!(["RC", "UD"]), "RC,UD", json!(["RC", "UD"])),
         (SEND_POLL.row, json!(["poll", "busy"]), "poll,busy", json!(["poll", "busy"])),
@@ -51,6 +53,13 @@ fn plans_and_flags_are_read_by_one_body() {
         assert_eq!(read(row, items).ok(), values, "{}", row.name);
         assert_eq!(row.read_text(text).ok(), values, "{}", row.name);
     }
+}
+
+#[test]
+fn a_number_of_a_plan_is_in_the_unit_of_its_axis_and_a_text_in_that_of_durations() {
+    assert_eq!(PAUSE_NS.row.read(&[7.into()]), Ok(vec![7.into()]));
+    assert_eq!(PAUSE_NS.row.read_text("7ns"), Ok(vec![7.into()]));
+    assert_eq!(PAUSE_NS.row.read_text("0.5"), Ok(vec![500_000_000.into()]));
 }
 
 #[test]

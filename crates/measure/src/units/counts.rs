@@ -19,11 +19,11 @@ pub fn parse_count(text: &str) -> Result<u64> {
     read().ok_or_else(|| Error::Count { text: text.to_owned() })
 }
 
-/// Reads a whole number such as `15`, or a range such as `1..16`, which stands for every number
-/// from its first to its last. Returns `None` for any other text, and for a range of more than
-/// [`COUNTS_MAX`].
+/// Reads a count below 2^32 as [`parse_count`] does, or a range such as `1..16`, which stands for
+/// every number from its first to its last. Returns `None` for any other text, and for a range of
+/// more than [`COUNTS_MAX`].
 pub fn parse_counts(text: &str) -> Option<Vec<u32>> {
-    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let number = |text: &str| u32::try_from(parse_count(text).ok()?).ok();
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     let low = number(low)?;
     let high = number(high)?;
@@ -55,8 +55,10 @@ mod tests {
     fn a_range_is_every_number_of_it() {
         assert_eq!(parse_counts("15"), Some(vec![15]));
         assert_eq!(parse_counts(" 2 .. 4 "), Some(vec![2, 3, 4]));
+        assert_eq!(parse_counts("2k"), Some(vec![2000]));
+        assert_eq!(parse_counts("999..1k"), Some(vec![999, 1000]));
         assert_eq!(parse_counts("0..65535").map(|all| all.len()), Some(65536));
-        for text in ["", "..", "4..2", "1..", "-1", "a", "1...3", "0..65536"] {
+        for text in ["", "..", "4..2", "1..", "-1", "a", "1...3", "0..65536", "5G"] {
             assert_eq!(parse_counts(text), None, "{text}");
         }
     }

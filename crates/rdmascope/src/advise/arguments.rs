@@ -9,6 +9,7 @@ use report::advice::Goal;
 
 use super::refused_flags::RefusedFlags;
 use crate::cli::axes::words;
+use crate::cli::count::count;
 use crate::cli::time::time;
 use crate::cli::{Circumstances, Site};
 
@@ -72,10 +73,10 @@ pub(crate) struct AdviseArguments {
     #[arg(long, value_name = "OPERATIONS", default_value = "send,write", value_delimiter = ',')]
     pub(crate) operation: Vec<OperationArgument>,
     /// Messages of each configuration in a round [default: as many as the budget allows].
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = count(1..=u64::MAX))]
     pub(crate) iters: Option<u64>,
     /// Rounds of each comparison; fewer than 5 cannot distinguish two configurations.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=20))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(5..=20_u32))]
     pub(crate) rounds: u32,
     /// Time that the search may take, as a trial estimates it; with -n, the time limits only the
     /// repetition of unstable rounds.
@@ -85,7 +86,7 @@ pub(crate) struct AdviseArguments {
     #[arg(long)]
     pub(crate) allow_loss: bool,
     /// Receives that are kept posted [default: as many as the queue holds].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count(1..=u32::MAX))]
     pub(crate) rx_fill: Option<u32>,
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,

@@ -12,6 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use measure::units;
 
+use super::count::count;
 use super::placement::{MpiPlacement, Placement, SocketPlacement};
 use super::{axes, refused};
 use crate::server_args::ServerArgs;
@@ -38,10 +39,10 @@ pub(crate) struct Amount {
     within: Option<f64>,
     /// Number of times to start the ranks anew and measure every point: numbers differ more between
     /// launches than within one. Medians over the launches follow the rows.
-    #[arg(long, value_name = "N", conflicts_with = "within")]
+    #[arg(long, value_name = "N", conflicts_with = "within", value_parser = count(1..=u32::MAX))]
     launches: Option<u32>,
     /// Largest number of repetitions with --within [default: 30].
-    #[arg(long, value_name = "N", requires = "within")]
+    #[arg(long, value_name = "N", requires = "within", value_parser = count(1..=u32::MAX))]
     repetitions_max: Option<u32>,
 }
 

@@ -13,8 +13,10 @@ use bench::plan::Settings;
 use bench::point::{MpiSync, Pattern};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
+use measure::units;
 
 use super::benchmark;
+use super::count::count;
 use super::refused::{self, IMB_OF_ALL, IMB_OF_PAIRS, IMB_OF_TWO, IMB_REFUSED, NEAR, OSU_REFUSED, Refused};
 use crate::failure::Usage;
 
@@ -329,7 +331,7 @@ impl Known {
     fn flags(&self) -> Vec<Arg> {
         let kind = if self.counts_windows { "windows" } else { "iterations" };
         let number = |id: &'static str, long: &'static str| {
-            Arg::new(id).long(long).value_name("N").value_parser(clap::value_parser!(u64))
+            Arg::new(id).long(long).value_name("N").value_parser(units::parse_count)
         };
         let mut flags = match self.suite {
             Suite::Osu => vec![
@@ -362,7 +364,7 @@ impl Known {
             let of = self.window();
             let window = Arg::new(WINDOW).long(of.0).value_name("N");
             let window = window.short((self.suite == Suite::Osu).then_some('W'));
-            let window = window.value_parser(clap::value_parser!(u32).range(1..)).conflicts_with("tx-depth");
+            let window = window.value_parser(count(1..=u32::MAX)).conflicts_with("tx-depth");
             flags.push(
                 window.help(format!("Messages of a window (in rdmascope: --tx-depth) [default: {}]", of.1)),
             );

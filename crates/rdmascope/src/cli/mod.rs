@@ -2,6 +2,7 @@
 
 pub(crate) mod axes;
 pub(crate) mod benchmark;
+pub(crate) mod count;
 pub(crate) mod known;
 pub(crate) mod mistyped;
 mod placement;

@@ -15,10 +15,11 @@ use clap::Args;
 use measure::store::RunReader;
 use measure::units;
 
+use crate::cli::count::count;
 use crate::failure::{NOT_MET, PARTIAL, UNDECIDED, Usage};
 use output::OutputArguments;
 use records::{Records, runs};
-use turns::Turns;
+use turns::{PAIRS_MAX, Turns};
 
 /// Below the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -48,6 +49,7 @@ pub(crate) struct CompareArguments {
     /// Measure both commands by turns, in this many pairs of random order. A command is a command
     /// line of rdmascope, or of another one if it starts with the path of a program.
     #[arg(long, value_name = "PAIRS", requires = "out", conflicts_with = "history")]
+    #[arg(value_parser = count(1..=PAIRS_MAX))]
     pub(crate) interleave: Option<u32>,
     /// Directory for the runs of --interleave. If it has some of them, the others are measured.
     #[arg(long, value_name = "DIR", requires = "interleave")]

@@ -34,7 +34,7 @@ const LOG: &str = "turn.log";
 /// The directories of the sides.
 const SIDES: [&str; 2] = ["base", "new"];
 /// The most pairs: the Walsh averages of a point are half of their square.
-const PAIRS_MAX: u32 = 1_000;
+pub(super) const PAIRS_MAX: u32 = 1_000;
 
 /// `turns.json`: what is measured by turns, and in which order.
 #[derive(Debug, Deserialize, Serialize)]
@@ -65,9 +65,6 @@ impl Turns {
     /// something else.
     pub(super) fn open(out: &Path, pairs: u32, commands: [&String; 2]) -> anyhow::Result<Self> {
         let words = [words(commands[0])?, words(commands[1])?];
-        if !(1..=PAIRS_MAX).contains(&pairs) {
-            return Err(Usage(format!("--interleave {pairs}: name 1 to {PAIRS_MAX} pairs")).into());
-        }
         let commands = commands.map(Clone::clone);
         let file = out.join(FILE);
         let kept = if file.exists() { read(&file)? } else { begin(out, &file, pairs, &commands)? };

@@ -9,6 +9,7 @@ use measure::units;
 use report::fleet::ROUNDS_MAX;
 use verdict::fleet::SCHEDULES;
 
+use crate::cli::count::count;
 use crate::cli::time::{time, time_above_zero};
 use crate::cli::{NetFlags, PortFlags};
 
@@ -43,7 +44,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "local")]
     pub(super) hosts_file: Option<PathBuf>,
     /// Number of agents on this host, to try the command out.
-    #[arg(long, value_name = "N", conflicts_with = "via", value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", conflicts_with = "via", value_parser = count(2..=u32::MAX))]
     pub(super) local: Option<u32>,
     /// Command that starts an agent on a host, such as 'ssh {host}', 'ip netns exec {host}' or
     /// 'kubectl exec -i {host} --' [default in a Slurm job: srun].
@@ -56,7 +57,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_above_zero)]
     pub(super) start_timeout: Duration,
     /// Most agents that start at the same time.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = count(1..=u16::MAX))]
     pub(super) starts_at_once: u16,
     /// CPU to which every agent is pinned [default: none].
     #[arg(long, value_name = "N")]
@@ -72,13 +73,13 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "NAME", default_value = SCHEDULES[0].name, value_parser = schedules())]
     pub(super) schedule: String,
     /// Number of times to measure the schedule [default: 3; 1 for schedules that draw pairs].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3))]
+    #[arg(long, value_name = "N", value_parser = count(1..=3_u32))]
     pub(super) passes: Option<u32>,
     /// Rounds of a schedule that draws pairs.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX.into()))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = count(1..=ROUNDS_MAX))]
     pub(super) rounds: u32,
     /// Most pairs that are measured at the same time [default: as many as the schedule has].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count(1..=u32::MAX))]
     pub(super) parallel: Option<u32>,
     /// Time for the whole fleet, such as 10min, once its agents have started. The schedule ends
     /// between two rounds, and leaves time for suspects; 10min is mostly enough for them.

@@ -13,6 +13,7 @@ use measure::units;
 use crate::backends::has_network_device;
 use crate::cli::PlanPlacement;
 use crate::cli::axes::words;
+use crate::cli::count::count;
 use crate::cli::time::time;
 use crate::launch::is_loopback;
 use crate::server_args::{CLIENT_WAIT, given_key, key_of_client};
@@ -84,10 +85,10 @@ pub(crate) struct TransferArguments {
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = block)]
     pub(crate) block: u32,
     /// Outstanding blocks of each queue pair [default: 8].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = count(1..=1024_u32))]
     pub(crate) depth: Option<u32>,
     /// Number of queue pairs or TCP connections, which blocks use in turn.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(1..=64_u32))]
     pub(crate) streams: u32,
     /// Register memory anew for each block, to see the cost of registration.
     #[arg(long)]

@@ -115,7 +115,7 @@ fn bad_questions_are_refused_in_a_sentence() {
         (["--rate", "10khz"], "such as 500, 10k or 2M, or `asap`"),
         (["--rate", "0"], "from one message a minute"),
         (["--goal", "mean"], "median, p99.9, cpu"),
-        (["--rounds", "4"], "4 is not in 5..=20"),
+        (["--rounds", "4"], "give a number from 5 to 20"),
         (["--operation", "read"], "send, write"),
         (["--budget", "90d"], "\"d\" is no unit of time"),
     ] {
