@@ -61,8 +61,8 @@ pub enum Error {
     Impossible { reason: String },
     #[error("nothing of this plan can be measured: {reason}")]
     NothingPossible { reason: String },
-    #[error("there is no device named {name:?} here: this host has {known}")]
-    NoDevice { name: String, known: String },
+    #[error("there is no device named {name:?} here: this host has {known}{hint}")]
+    NoDevice { name: String, known: String, hint: String },
     #[error("{device} has no port {port}: {}", ports_of(*ports))]
     NoPort { device: String, port: u8, ports: u8 },
     #[error(

@@ -17,6 +17,7 @@ mod host_counters;
 mod interfaces;
 mod library_endpoint;
 mod mpi_endpoint;
+mod nearest;
 mod pattern;
 mod patterns;
 mod placement;
@@ -38,5 +39,6 @@ pub mod worker;
 
 pub use calibrate::core_to_core;
 pub use error::Error;
+pub use nearest::hint;
 pub use pattern::command;
 pub use patterns::PATTERNS;

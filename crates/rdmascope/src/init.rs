@@ -6,7 +6,7 @@ use bench::plan::written;
 use clap::{Args, Command};
 
 use crate::benchmark::Benchmark;
-use crate::cli::known;
+use crate::cli::{known, mistyped};
 use crate::failure::Usage;
 use crate::{server_args, stdout};
 
@@ -29,10 +29,12 @@ pub(crate) struct InitArguments {
 }
 
 /// Prints the plan.
-pub(crate) fn init(command: Command, arguments: &InitArguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn init(mut command: Command, arguments: &InitArguments) -> anyhow::Result<ExitCode> {
     let words = std::iter::once("rdmascope".to_owned()).chain(arguments.words.iter().cloned());
     let words = known::spelled(words.map(Into::into));
-    let matches = command.try_get_matches_from(words).unwrap_or_else(|error| error.exit());
+    let matches = command
+        .try_get_matches_from_mut(&words)
+        .unwrap_or_else(|error| mistyped::explained(error, &command, &words).exit());
     let shown = server_args::without_key(arguments.words.iter().cloned()).join(" ");
     let Some(benchmark) = Benchmark::asked_for(&matches) else {
         let sentence = format!("`{shown}` measures nothing: give init a command such as `lat send -s 64`");

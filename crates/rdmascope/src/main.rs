@@ -56,9 +56,10 @@ fn main() -> ExitCode {
         return ExitCode::from(USAGE);
     }
     let mut line = command::command();
+    let spelled = known::spelled(std::env::args_os());
     let matches = line
-        .try_get_matches_from_mut(known::spelled(std::env::args_os()))
-        .unwrap_or_else(|error| mistyped::explained(error, &line).exit());
+        .try_get_matches_from_mut(&spelled)
+        .unwrap_or_else(|error| mistyped::explained(error, &line, &spelled).exit());
     matches.get_one::<Colour>("color").copied().unwrap_or_default().set();
     // A word that is no text, such as the name of a file, may be shown, but never used again.
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use bench::hint;
 use bench::plan::{Options, bundled, resolve};
 
 use crate::failure::Usage;
@@ -21,8 +22,9 @@ pub(crate) fn list(name: Option<&str>) -> anyhow::Result<ExitCode> {
         let Some(plan) = bundled().iter().find(|plan| plan.name == name) else {
             let known: Vec<_> = bundled().iter().map(|plan| plan.name).collect();
             return Err(Usage(format!(
-                "there is no plan {name:?}; these come with the program: {}",
-                known.join(", ")
+                "there is no plan {name:?}; these come with the program: {}{}",
+                known.join(", "),
+                hint(name, known.iter().copied())
             ))
             .into());
         };

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::bundled::bundled;
 use super::model::{Base, Plan};
-use super::{names, read};
-use crate::Error;
+use super::read;
+use crate::{Error, hint};
 
 impl Plan {
     /// Reads the plan in the file `name`, or else the bundled plan with that name.
@@ -22,13 +22,17 @@ impl Plan {
             }
             if !name.contains(['/', '.']) {
                 let known: Vec<&str> = bundled().iter().map(|plan| plan.name).collect();
-                let hint = match path.join("run.json").is_file() {
+                let added = match path.join("run.json").is_file() {
                     true => format!(
                         "; the directory holds a run, of which `rdmascope report {name}` makes a report"
                     ),
-                    false => names::hint(name, known.iter().copied()),
+                    false => hint(name, known.iter().copied()),
                 };
-                return Err(Error::PlanUnknown { name: name.to_owned(), known: known.join(", "), hint });
+                return Err(Error::PlanUnknown {
+                    name: name.to_owned(),
+                    known: known.join(", "),
+                    hint: added,
+                });
             }
         }
         let text = std::fs::read_to_string(path)

@@ -1,11 +1,12 @@
-//! The names that a type accepts, taken from its `Deserialize`, and the nearest name to a misspelt
-//! one.
+//! The names that a type accepts, taken from its `Deserialize`, and the errors of unknown names.
 //!
 //! Plans, messages and errors share one definition: a field or variant that is added to a type is
 //! known here at once.
 
 use serde::de::{Deserialize, Deserializer, Visitor, value::Error as Stop};
 use serde::forward_to_deserialize_any;
+
+use crate::nearest::hint;
 
 /// The fields of a struct or the variants of an enum, as plans write them.
 pub(super) fn names_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
@@ -35,25 +36,6 @@ pub(super) fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String
         return Ok(());
     }
     Err(format!("unknown {what} {name:?}{}", hint_or_all(name, known)))
-}
-
-/// Returns `: did you mean "iterations"?`, or nothing if no name is near.
-pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let wrong = wrong.to_lowercase();
-    let near = known
-        .into_iter()
-        .map(|name| (likeness(&wrong, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    near.map_or_else(String::new, |(_, name)| format!(": did you mean {name:?}?"))
-}
-
-/// The Jaro-Winkler similarity; but 1 for two swapped letters, which it does not see in short names
-/// (`FRD`).
-fn likeness(wrong: &str, name: &str) -> f64 {
-    let swapped =
-        strsim::damerau_levenshtein(wrong, name) == 1 && wrong.len() == name.len() && wrong.len() > 2;
-    if swapped { 1.0 } else { strsim::jaro_winkler(wrong, name) }
 }
 
 struct Names<'a>(&'a mut &'static [&'static str]);
@@ -91,10 +73,6 @@ impl<'de> Deserializer<'de> for Names<'_> {
     }
 }
 
-/// The least similarity (Jaro-Winkler, 0 to 1) of a suggestion. A less similar one confuses more
-/// than it helps. clap uses 0.7.
-const LIKENESS_MIN: f64 = 0.75;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,9 +88,8 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
-        assert_eq!(hint("iteratons", ["duration", "iterations"]), ": did you mean \"iterations\"?");
-        assert_eq!(hint("rc", ["RC", "UD"]), ": did you mean \"RC\"?");
-        assert_eq!(hint("zzz", ["duration", "iterations"]), "");
-        assert_eq!(hint_or_all("zzz", &["duration", "iterations"]), ": use one of duration, iterations");
+        let known = ["duration", "iterations"];
+        assert_eq!(hint_or_all("iteratons", &known), ": did you mean \"iterations\"?");
+        assert_eq!(hint_or_all("zzz", &known), ": use one of duration, iterations");
     }
 }

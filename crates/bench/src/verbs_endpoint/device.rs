@@ -5,8 +5,8 @@ use std::sync::Arc;
 use verbs::{Context, Device, Provider};
 
 use super::port::{LocalPort, PortOptions};
-use crate::Error;
 use crate::choice::{Reason, candidates, choose, devices};
+use crate::{Error, hint};
 
 /// A rank's device. It is opened when it is first used, so that the error of a device that cannot
 /// be opened reaches the coordinator.
@@ -83,15 +83,19 @@ pub fn find(
     let Some(name) = name else {
         let (mut devices, candidates): (Vec<_>, Vec<_>) = candidates(providers, options).into_iter().unzip();
         let chosen = choose(&candidates).map(|(index, reason)| (devices.swap_remove(index), reason));
-        return chosen.ok_or_else(|| Error::NoDevice { name: "any".to_owned(), known: "none".to_owned() });
+        return chosen.ok_or_else(|| no_device("any", &[]));
     };
     let known: Vec<_> = devices(providers).collect();
     let found = known.iter().find(|device| device.name() == name).cloned();
     found.map(|device| (device, Reason::Named)).ok_or_else(|| {
-        let names: Vec<_> = known.iter().map(Device::name).collect();
-        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        Error::NoDevice { name: name.to_owned(), known }
+        let names: Vec<&str> = known.iter().map(Device::name).collect();
+        no_device(name, &names)
     })
+}
+
+fn no_device(name: &str, names: &[&str]) -> Error {
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    Error::NoDevice { name: name.to_owned(), known, hint: hint(name, names.iter().copied()) }
 }
 
 /// Opens the device and finds its port and GID as a rank would, so that wrong options are reported

@@ -1,6 +1,8 @@
 //! Command lines that clap refuses: with tips for names that other tools and plans use, and without
 //! tips that do not help.
 
+use std::ffi::OsString;
+
 use bench::point::Pattern;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -57,10 +59,12 @@ const MISSING: [(&str, &str); 1] = [(
     "--via says how to start a command on a host, such as --via 'ssh {host}'; {host} stands for each name of --hosts",
 )];
 
-/// Returns the error of a command line with the tips that fit it.
-pub(crate) fn explained(mut error: Error, line: &Command) -> Error {
-    let within = std::env::args_os().skip(1).find_map(|word| line.find_subcommand(word));
-    let innermost = std::env::args_os().skip(1).fold(line, |of, word| of.find_subcommand(word).unwrap_or(of));
+/// Returns the error of a command line with the tips that fit it. The first of its words is the
+/// name of the program.
+pub(crate) fn explained(mut error: Error, line: &Command, words: &[OsString]) -> Error {
+    let given = || words.iter().skip(1);
+    let within = given().find_map(|word| line.find_subcommand(word));
+    let innermost = given().fold(line, |of, word| of.find_subcommand(word).unwrap_or(of));
     let text = |error: &Error, kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => texts.join(" "),
@@ -96,7 +100,7 @@ pub(crate) fn explained(mut error: Error, line: &Command) -> Error {
             let missing = text(&error, ContextKind::InvalidArg);
             MISSING.iter().find(|(flag, _)| missing.contains(flag)).map(|(_, tip)| (*tip).to_owned())
         }
-        ErrorKind::ArgumentConflict if std::env::args_os().any(|word| word == "{host}") => {
+        ErrorKind::ArgumentConflict if given().any(|word| word == "{host}") => {
             Some("quote the value of --via: --via 'ssh {host}'".to_owned())
         }
         _ => None,

@@ -63,7 +63,13 @@ fn what_measures_nothing_has_no_plan() {
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
         assert!(ended.stderr.contains("measures nothing"), "{}", ended.stderr);
     }
-    let ended = scratch.run(&["init", "lat", "snd"]);
-    assert_eq!(ended.status, Some(2));
-    assert!(ended.stderr.contains("send"), "{}", ended.stderr);
+    for (words, tip) in [
+        (&["lat", "snd"][..], "send"),
+        (&["latency"], "tip: use 'rdmascope lat'"),
+        (&["lat", "send", "--iterations", "4"], "tip: use '--iters'"),
+    ] {
+        let ended = scratch.run(&[&["init"][..], words].concat());
+        assert_eq!(ended.status, Some(2), "{words:?}");
+        assert!(ended.stderr.contains(tip), "{words:?}: {}", ended.stderr);
+    }
 }
