@@ -169,7 +169,13 @@ fn devices_and_plans_are_listed() {
         }
     }
     let plans = scratch.succeed(&["plans"]);
-    assert!(plans.lines().count() >= 2 && plans.starts_with("quick"), "{plans}");
+    let quick = plans.lines().nth(1).unwrap();
+    assert!(quick.starts_with("quick ") && quick.contains("  A first look: latency"), "{plans}");
+    assert!(plans.lines().all(|line| line.chars().count() <= 80), "{plans}");
+    let mut narrow = scratch.program(["plans"]);
+    narrow.env("COLUMNS", "60");
+    let narrow = finish(narrow).stdout;
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
     let text = scratch.succeed(&["plans", "quick"]);
     scratch.write("mine.toml", text);
     scratch.succeed(&["run", "mine.toml", "--dry-run"]);
