@@ -175,14 +175,11 @@ fn one_line_measures_what_the_field_knows_by_name() {
         ("lat UDP_RR -n 100 --busy -s 64,1KiB", ["UDP_RR", "CPU[us]"]),
         ("bw tcp_stream -n 200 -P 2", ["TCP_STREAM", "CPU-recv[ns/KiB]"]),
         ("bw udp -n 200 -s 1000 -l 8 --offload", ["UDP_STREAM", "#lost"]),
-        ("bw tcp -n 200 --zero-copy", ["zero_copy true", "zero-copy sends, the kernel copied"]),
+        ("bw tcp -n 200 --zero-copy", ["zero copy", "zero-copy sends, the kernel copied"]),
         ("lat shmem -n 100 --busy -s 1,100KiB", ["shared memory", "trans/s"]),
         ("bw shmem -n 100 -b", ["poll event", "total[MiB/s]"]),
         ("bw unix-stream -b -n 100", ["UNIX_STREAM_STREAM", "total[MiB/s]"]),
-        (
-            "lat tcp -6 -n 50 --no-delay=false --socket-buffer 64KiB -C reno",
-            ["family ipv6", "congestion reno"],
-        ),
+        ("lat tcp -6 -n 50 --no-delay=false --socket-buffer 64KiB -C reno", ["IPv6", "congestion reno"]),
         ("one-way udp -n 50 --burst 4", ["one_way", "completion"]),
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();

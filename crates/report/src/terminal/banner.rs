@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use measure::presentation::{Patterns, Presentation};
 use measure::record::{Axes, End, Point};
 use measure::table::{Table, with_axes};
-use measure::text::{axes_text, plain};
+use measure::text::plain;
 
 use super::findings::rule;
+use super::settings::settings;
 use crate::{table, value};
 
 /// What distinguishes one table from the next.
@@ -45,7 +46,7 @@ impl Key {
             what += &format!("; {}", table::title(shown, point));
             shown_apart.extend(shown.says_direction.then_some("direction"));
         }
-        let settings = axes_text(&self.axes, |name| !shown_apart.contains(&name));
+        let settings = settings(self.axes.iter().filter(|(name, _)| !shown_apart.contains(&name.as_str())));
         let settings = if settings.is_empty() { String::new() } else { format!(" {settings}\n") };
         let rule = rule();
         format!("\n{rule}\n{what}\n{settings}{rule}\n")

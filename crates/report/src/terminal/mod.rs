@@ -15,6 +15,7 @@ mod environments;
 mod findings;
 mod links;
 mod page;
+mod settings;
 mod skipped_run;
 mod spread;
 mod summary;

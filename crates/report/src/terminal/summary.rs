@@ -13,6 +13,7 @@ use measure::text::plain;
 use super::banner::{self, Key};
 use super::below::Below;
 use super::findings::rule;
+use super::settings::setting;
 use super::spread::Spread;
 use crate::error::Error;
 use crate::link_limit::LinkLimit;
@@ -211,7 +212,7 @@ impl Leading {
             let having = cases.iter().filter(|case| case[0].axes.contains_key(name));
             let endpoints: BTreeSet<String> =
                 having.filter_map(|case| case[0].axes.get("endpoint").map(value::text)).collect();
-            let text = format!("{} {}", plain(name), plain(&value::text(value)));
+            let Some(text) = setting(name, value) else { continue };
             match lines.iter_mut().find(|(known, _)| *known == endpoints) {
                 Some((_, texts)) => texts.push(text),
                 None => lines.push((endpoints, vec![text])),
