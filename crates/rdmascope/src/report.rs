@@ -12,6 +12,7 @@ use clap::Args;
 use measure::figure::Unit;
 use measure::store::RunReader;
 use report::Points;
+use report::figures::Drawings;
 use report::whole::ended_early;
 
 use self::output::Output;
@@ -25,7 +26,7 @@ Examples:
   rdmascope report first-run -o first-run.html
   rdmascope report first-run --text    prints the tables of the run
   rdmascope report first-run --figures figures
-                                       writes each chart as SVG and as CSV";
+                                       writes each figure as SVG and as CSV";
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
@@ -37,8 +38,7 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
-    /// Write each chart with lines or bars into this directory instead, as SVG and its numbers as
-    /// CSV.
+    /// Write each figure but tables into this directory instead, as SVG and its numbers as CSV.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "text"])]
     pub(crate) figures: Option<PathBuf>,
 }
@@ -77,20 +77,27 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the charts of a run into a directory, and prints their paths.
+/// Writes the figures of a run into a directory, prints the paths of the files, and names the
+/// figures without a drawing on standard error.
 fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
-    let (run, points) = RunReader::open(run)?.into_parts();
-    let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
-    let drawings = report::figures::drawings(&run, shown)?;
-    if drawings.is_empty() {
-        eprintln!("rdmascope: the run has no chart with lines or bars");
+    let record = RunReader::open(run)?;
+    let shown = Points { points: record.points(), devices: &record.run().devices, patterns: PATTERNS };
+    let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());
+    let Drawings { drawn, tables, empty } = report::figures::drawings(record.run(), shown, &samples)?;
+    for (why, figures) in [("they are tables", tables), ("nothing was measured for them", empty)] {
+        if !figures.is_empty() {
+            eprintln!("rdmascope: no drawing of these figures, because {why}: {}", figures.join(", "));
+        }
+    }
+    if drawn.is_empty() {
+        eprintln!("rdmascope: the run has no figure that can be drawn");
         return Ok(ExitCode::FAILURE);
     }
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot create the directory {}", directory.display()))?;
-    for drawing in drawings {
+    for drawing in drawn {
         for (end, text) in [("svg", &drawing.svg), ("csv", &drawing.csv)] {
-            let path = directory.join(format!("{}.{end}", drawing.name()));
+            let path = directory.join(format!("{}.{end}", drawing.name));
             let output = Output::File(path.clone());
             output.write(|file| file.write_all(text.as_bytes()).map_err(Into::into))?;
             stdout::print(&format!("{}\n", path.display()))?;

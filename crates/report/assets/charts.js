@@ -45,6 +45,23 @@ const barTrace = (chart, series) => {
   return { ...trace, ...bars, marker: { color, opacity }, customdata: series.ids };
 };
 
+/** Half a sample is the floor of a logarithmic axis of counts: one sample has to be seen. */
+const countsFloor = (chart) => chart.y_type === "log" ? 0.5 : 0;
+
+/** The outline of a histogram: each count holds from its edge to the next one. */
+const outlineTrace = (chart, series) => {
+  const color = seriesColour(series.colour);
+  const name = literal(series.name);
+  return {
+    type: "scatter", mode: "lines", name, x: series.x, y: series.y.map((count) => Math.max(count, countsFloor(chart))),
+    line: { shape: "hv", color, width: 1.3 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
+    text: series.x.map((edge, i) => i + 1 < series.x.length ? `${name}<br>${grouped(series.y[i])} samples from ${edge} up to ${series.x[i + 1]}` : ""),
+  };
+};
+
+/** How a series of each kind of chart is drawn. */
+const traces = { lines: lineTrace, bars: barTrace, histogram: outlineTrace };
+
 const axisTicks = (chart, width) => {
   const ticks = thinTicks(chart.ticks, width);
   const place = ([at]) => chart.x_type === "category" ? literal(at) : at;
@@ -55,6 +72,7 @@ const axisTicks = (chart, width) => {
 const logYTicks = (chart, height) => {
   const all = chart.series.flatMap((series) => [...series.y, ...series.low, ...series.high]).filter((y) => y > 0);
   const [low, high] = [Math.min(...all), Math.max(...all)];
+  if (chart.kind === "histogram") return { dtick: 1, range: [Math.log10(countsFloor(chart)), Math.log10(Math.max(high, 1)) + 0.1] };
   if (high < low * 100) return logTicks(low, high, height * 1.5);
   return { dtick: 1, minor: { ticks: "outside", ticklen: 2, showgrid: false } };
 };
@@ -68,22 +86,36 @@ const csv = (chart) => {
     return quoted(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text);
   };
   const kind = (series) => series.published ?? (series.at_best ? "link limit" : "measured");
+  const marks = (of) => chart.marks_title === null ? [] : [of];
   const rows = chart.series.flatMap((series) => series.x.map((x, i) =>
-    [series.name, kind(series), x, series.y[i], series.low[i], series.high[i]]));
-  return [["series", "kind", chart.x_title, chart.y_title, "low", "high"], ...rows]
+    [series.name, kind(series), x, series.y[i], series.low[i], series.high[i], ...marks(series.marks[i])]));
+  return [["series", "kind", chart.x_title, chart.y_title, "low", "high", ...marks(chart.marks_title)], ...rows]
     .map((row) => row.map(cell).join(",") + "\n").join("");
+};
+
+/** Saves a text as a file. */
+const save = (text, type, download) => {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+};
+
+/** A drawing of the page as a file: the page's rules for its class are copied into it. */
+const standing = (drawing) => {
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).map((rule) => rule.cssText)
+    .filter((text) => text.startsWith("." + drawing.getAttribute("class") + " ."));
+  const copy = drawing.cloneNode(true);
+  copy.prepend(make("style", {}, rules.join("").replace(/var\(--([\w-]+)\)/g, (_, name) => colour(name))));
+  return new XMLSerializer().serializeToString(copy);
 };
 
 /** Buttons below a chart that save it as a drawing, and its numbers. */
 const addDownloads = (box, chart) => {
   if (box.nextElementSibling?.classList.contains("downloads")) return;
   const name = chart.id.replace("-plot", "");
-  const saveCsv = () => {
-    const link = make("a", { href: URL.createObjectURL(new Blob([csv(chart)], { type: "text/csv" })), download: name + ".csv" });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
-  const saveSvg = () => Plotly.downloadImage(box, { format: "svg", filename: name, width: 900, height: 520 });
+  const saveCsv = () => save(csv(chart), "text/csv", name + ".csv");
+  const saveSvg = () => chart.kind === "surface" ? save(standing(box), "image/svg+xml", name + ".svg")
+    : Plotly.downloadImage(box, { format: "svg", filename: name, width: 900, height: 520 });
   box.after(make("p", { class: "downloads screen" }, "Save as ",
     make("button", { type: "button", onclick: saveSvg, "aria-label": "Save " + name + " as SVG" }, "SVG"), " ",
     make("button", { type: "button", onclick: saveCsv, "aria-label": "Save the numbers of " + name + " as CSV" }, "CSV")));
@@ -91,17 +123,19 @@ const addDownloads = (box, chart) => {
 
 const drawChart = async (chart) => {
   const box = byId(chart.id);
-  const bars = chart.kind === "bars";
+  addDownloads(box, chart);
+  // It is drawn without a script.
+  if (chart.kind === "surface") return;
   const layout = baseLayout();
   Object.assign(layout.xaxis, { type: chart.x_type, title: { text: literal(chart.x_title) }, ...axisTicks(chart, box.clientWidth - 70) });
   Object.assign(layout.yaxis, { type: chart.y_type, title: { text: literal(chart.y_title) } });
   if (chart.x_type === "category") Object.assign(layout.xaxis, { categoryorder: "array", categoryarray: chart.ticks.map(([at]) => literal(at)) });
   if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { exponentformat: "none" }, logYTicks(chart, box.clientHeight));
   else layout.yaxis.rangemode = "tozero";
-  if (bars) Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
+  if (chart.kind === "histogram") layout.showlegend = true;
+  if (chart.kind === "bars") Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();
-  addDownloads(box, chart);
-  await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig());
+  await Plotly.react(box, chart.series.map((series) => traces[chart.kind](chart, series)), layout, plotConfig());
   if (box.dataset.listens) return;
   box.dataset.listens = "yes";
   box.on("plotly_click", (event) => {

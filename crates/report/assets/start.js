@@ -7,7 +7,7 @@ const applyTheme = () => {
 };
 
 const redraw = async () => {
-  for (const chart of page.data.charts) await (chart.kind === "histogram" ? drawPanel : drawChart)(chart);
+  for (const chart of page.data.charts) await drawChart(chart);
   await drawDistribution();
 };
 

@@ -68,6 +68,16 @@ pub(crate) fn base(label: &str) -> &'static str {
     }
 }
 
+/// A round step of a scale that is not below a number: 1, 2 or 5 times a power of ten.
+pub(crate) fn step(least: f64) -> f64 {
+    if least <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(least.log10().floor());
+    let part = [1.0, 2.0, 5.0].into_iter().find(|part| part * power >= least);
+    part.unwrap_or(10.0) * power
+}
+
 fn of_unit(unit: Unit) -> Scale {
     Scale { label: unit.symbol(), one: unit.one() }
 }

@@ -48,8 +48,8 @@ fn every_figure_is_drawn_and_no_script_fails() {
         ("figure-13-plot", 2),
     ];
     assert_eq!(seen.plots, expected.map(|(id, traces)| (id.to_owned(), traces)));
-    // Two buttons below each chart that lines or bars make.
-    assert_eq!(seen.fact("downloads"), "14");
+    // Two buttons below each chart, and below the surface.
+    assert_eq!(seen.fact("downloads"), "22");
     assert_eq!(seen.fact("csv"), "text/csv of rows");
     assert_eq!(seen.fact("background"), "rgb(246, 247, 249)");
     assert!(seen.fact("chosen").contains("No point is selected"));

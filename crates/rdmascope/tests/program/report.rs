@@ -47,7 +47,11 @@ fn charts_are_written_as_files_for_papers() {
     let experiment = "experiment = [{ name = \"one\", pattern = \"ping-pong\", iterations = 10 }]\n";
     scratch.write("plain.toml", format!("name = \"plain\"\ntitle = \"Plain\"\n{experiment}"));
     scratch.succeed(&["run", "plain.toml", "--out", "plain"]);
-    scratch.refused(&["report", "plain", "--figures", "none"], 1, &["no chart with lines or bars"]);
+    scratch.refused(
+        &["report", "plain", "--figures", "none"],
+        1,
+        &["the run has no figure that can be drawn"],
+    );
     assert!(!scratch.at("none").exists());
 }
 
@@ -83,7 +87,10 @@ fn a_record_of_0_1_0_still_gives_a_report() {
     }
     // 386 ns, as the old program printed.
     assert!(printed.contains("; 386 ns (n 50) [376, 406 ns]"), "{printed}");
-    scratch.succeed(&["report", "old", "--figures", "charts"]);
+    let ended = scratch.run(&["report", "old", "--figures", "charts"]);
+    let tables = "rdmascope: no drawing of these figures, because they are tables: 1 (Latency)\n";
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), tables));
+    assert!(ended.stdout.contains("charts/figure-3-one-way.svg\n"), "{}", ended.stdout);
     scratch.refused(&["run", "--resume", "old"], 2, &["old was measured by version 0.1.0, and this is"]);
 }
 

@@ -1,4 +1,4 @@
-//! The charts of a run as files: a drawing for a paper (SVG), and its numbers (CSV).
+//! The figures of a run as files: a drawing for a paper (SVG), and its numbers (CSV).
 
 pub(crate) mod csv;
 mod svg;
@@ -8,57 +8,88 @@ use measure::record::Run;
 use measure::text::plain;
 
 use crate::html::chart::Chart;
+use crate::html::histogram;
+use crate::html::surface::Tables;
 use crate::series_table::SeriesTable;
-use crate::{Error, Points};
+use crate::{Error, Points, SampleSource};
 
-/// A chart as the contents of files.
+/// The drawings of a run, and the figures without one.
+#[derive(Debug, Default)]
+pub struct Drawings {
+    /// The drawings, in the order of the report.
+    pub drawn: Vec<Drawing>,
+    /// The figures that are tables, each with its number in the report.
+    pub tables: Vec<String>,
+    /// The figures for which nothing was measured, in the same way.
+    pub empty: Vec<String>,
+}
+
+/// A drawing as the contents of files.
 #[derive(Debug)]
 pub struct Drawing {
-    /// The number of the figure in the report, from 1.
-    pub number: usize,
-    /// The title of the figure.
-    pub title: String,
+    /// The start of its files' names: `figure-3-latency-over-size`. If a figure has several
+    /// drawings, their own numbers follow.
+    pub name: String,
     /// The drawing.
     pub svg: String,
-    /// The numbers: a line for each mark.
+    /// The numbers: a line for each mark, or for each edge of a histogram's bins.
     pub csv: String,
 }
 
-impl Drawing {
-    /// The start of its files' names: `figure-3-latency-over-size`.
-    pub fn name(&self) -> String {
-        let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
-        let words: String = self.title.chars().map(word).collect();
-        let words: Vec<&str> = words.split_whitespace().take(WORDS_MAX).collect();
-        let words: String = words.join("-").chars().take(CHARACTERS_MAX).collect();
-        format!("figure-{}-{}", self.number, words.trim_end_matches('-'))
-    }
+/// The start of files' names: `figure-3-latency-over-size`.
+fn name(number: usize, title: &str) -> String {
+    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
+    let words: String = title.chars().map(word).collect();
+    let words: Vec<&str> = words.split_whitespace().take(WORDS_MAX).collect();
+    let words: String = words.join("-").chars().take(CHARACTERS_MAX).collect();
+    format!("figure-{number}-{}", words.trim_end_matches('-'))
 }
 
 /// Words of a title in a file's name, and their characters.
 const WORDS_MAX: usize = 8;
 const CHARACTERS_MAX: usize = 80;
 
-/// The charts with lines or bars of a run that have numbers, in the order of the report.
+/// The figures of a run that are drawings and have numbers.
 ///
 /// # Errors
 /// If a figure names a number that does not exist.
-pub fn drawings(run: &Run, points: Points<'_>) -> Result<Vec<Drawing>, Error> {
-    let mut drawings = Vec::new();
+pub fn drawings(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Result<Drawings, Error> {
+    let mut all = Drawings::default();
     for (number, figure) in (1..).zip(&run.figures) {
-        if !matches!(figure.kind, FigureKind::Bars | FigureKind::Lines) {
-            continue;
+        let listed = format!("{number} ({})", plain(&figure.title));
+        let drawn = |chart: Chart| {
+            let colon = if chart.label.is_empty() { "" } else { ": " };
+            let title = format!("{}{colon}{}", figure.title, chart.label);
+            (svg::drawing(&chart, &plain(&title)), chart)
+        };
+        let parts: Vec<(String, Chart)> = match figure.kind {
+            FigureKind::Bars | FigureKind::Lines => {
+                let chart = Chart::new(String::new(), figure, &SeriesTable::with_links(figure, points)?);
+                [chart].into_iter().filter(|chart| !chart.is_empty()).map(drawn).collect()
+            }
+            FigureKind::Histogram => {
+                let (_, panels) = histogram::render("", figure, points.points, samples);
+                panels.into_iter().map(drawn).collect()
+            }
+            FigureKind::Surface => {
+                let drawings = Tables::of(figure, points)?.drawings("", figure).into_iter();
+                drawings.map(|(drawn, chart)| (svg::alone(&drawn.0, "surface"), chart)).collect()
+            }
+            FigureKind::Costs | FigureKind::LinkRates | FigureKind::Published | FigureKind::Table => {
+                all.tables.push(listed);
+                continue;
+            }
+        };
+        if parts.is_empty() {
+            all.empty.push(listed);
         }
-        let series_table = SeriesTable::new(figure, points)?.beside_links(points);
-        let chart = Chart::new(String::new(), figure, &series_table);
-        if chart.is_empty() {
-            continue;
-        }
-        let svg = svg::drawing(&chart, &plain(&figure.title));
-        let csv = csv::numbers(&chart);
-        drawings.push(Drawing { number, title: figure.title.clone(), svg, csv });
+        let several = parts.len() > 1;
+        all.drawn.extend(parts.into_iter().zip(1..).map(|((svg, chart), part)| {
+            let end = if several { format!("-{part}") } else { String::new() };
+            Drawing { name: name(number, &figure.title) + &end, svg, csv: csv::numbers(&chart) }
+        }));
     }
-    Ok(drawings)
+    Ok(all)
 }
 
 #[cfg(test)]

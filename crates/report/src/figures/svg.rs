@@ -4,7 +4,9 @@ use maud::{Markup, PreEscaped, html};
 use measure::text::plain;
 use serde_json::Value;
 
+use crate::html::CSS;
 use crate::html::chart::{Chart, Drawn};
+use crate::unit::step;
 
 /// The size of a drawing, in pixels.
 const WIDTH: f64 = 760.0;
@@ -25,6 +27,28 @@ const LABEL: f64 = 54.0;
 const COLOURS: [&str; 8] =
     ["#2a78d6", "#e0592a", "#14946a", "#b97d00", "#cf4f86", "#5b4bc4", "#0c8fa3", "#7a8290"];
 
+/// The first line of a file.
+const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
+
+/// A drawing of the page as a file: the page's rules for its class are copied into it.
+pub(super) fn alone(drawn: &str, class: &str) -> String {
+    let (element, rest) = drawn.split_once('>').unwrap_or((drawn, ""));
+    let style = style(&format!(".{class} "));
+    format!(
+        "{XML}\n{element} xmlns=\"http://www.w3.org/2000/svg\" font-family=\"Helvetica, Arial, sans-serif\">\
+         <style>{style}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>{rest}\n"
+    )
+}
+
+/// The rules of the page that start with a selector, with the colours of white paper.
+fn style(selector: &str) -> String {
+    let is_inside = |line: &&str| line.starts_with(selector) && !line[selector.len()..].starts_with('{');
+    let rules: String = CSS.lines().filter(is_inside).collect();
+    let variables = CSS.lines().filter_map(|line| line.trim().strip_suffix(';')?.split_once(": "));
+    // The light colours are the first.
+    variables.fold(rules, |rules, (name, colour)| rules.replace(&format!("var({name})"), colour))
+}
+
 /// The drawing, with its title.
 pub(super) fn drawing(chart: &Chart, title: &str) -> String {
     let legend = legend(chart);
@@ -36,18 +60,19 @@ pub(super) fn drawing(chart: &Chart, title: &str) -> String {
             title { (title) }
             rect width=(WIDTH) height=(HEIGHT) fill="#ffffff" {}
             text x=(LEFT) y="20" font-size="14" font-weight="bold" fill="#1c2430" { (title) }
-            (legend_rows(&legend, !chart.is_bars()))
+            (legend_rows(&legend, chart.kind == "lines"))
             (plot.frame(chart))
             @for series in &chart.series {
                 @let place = bars.iter().position(|bar| std::ptr::eq(*bar, series));
                 @match place {
                     Some(index) => (plot.bars(series, index, bars.len())),
+                    None if chart.kind == "histogram" => (plot.steps(series)),
                     None => (plot.line(series)),
                 }
             }
         }
     };
-    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", drawing.0)
+    format!("{XML}\n{}\n", drawing.0)
 }
 
 /// The rows of the legend: the series with their places.
@@ -111,8 +136,9 @@ impl Plot {
             X::Categories(chart.ticks.iter().map(|(_, label)| label.clone()).collect())
         } else {
             let is_log = chart.x_type == "log";
-            let numbers: Vec<f64> = chart.ticks.iter().filter_map(|(place, _)| place.as_f64()).collect();
-            let numbers = numbers.iter().map(|x| if is_log { x.ln() } else { *x });
+            let ticks = chart.ticks.iter().map(|(place, _)| place);
+            let places = ticks.chain(chart.series.iter().flat_map(|series| &series.x));
+            let numbers = places.filter_map(Value::as_f64).map(|x| if is_log { x.ln() } else { x });
             let (least, most) = ends(numbers).unwrap_or((0.0, 1.0));
             let margin = if most > least { 0.03 * (most - least) } else { 0.5 };
             X::Numbers { least: least - margin, most: most + margin, is_log }
@@ -207,6 +233,21 @@ impl Plot {
         }
     }
 
+    /// A series as the outline of a histogram: each number holds from its x to the next one.
+    fn steps(&self, series: &Drawn) -> Markup {
+        let bottom = HEIGHT - BELOW;
+        let mut path = String::new();
+        for (x, y) in series.x.iter().zip(&series.y) {
+            let Some(x) = self.across(x) else { continue };
+            let start = if path.is_empty() { format!("M{x:.1} {bottom}") } else { String::new() };
+            path += &format!("{start}H{x:.1}V{:.1}", self.up(*y));
+        }
+        html! {
+            path d={ (path) "V" (bottom) } stroke=(colour(series)) stroke-width="1.3" fill=(colour(series))
+                fill-opacity="0.22" {}
+        }
+    }
+
     /// A series as bars, of several beside each other.
     fn bars(&self, series: &Drawn, index: usize, count: usize) -> Markup {
         let room = match &self.x {
@@ -252,6 +293,8 @@ impl Y {
         };
         let (least, most) = ends(all()).unwrap_or(if is_log { (1.0, 10.0) } else { (0.0, 1.0) });
         if is_log {
+            // A count of 1 has to be seen.
+            let least = if chart.kind == "histogram" { least / 2.0 } else { least };
             let low = least.log10().floor();
             let high = most.log10().ceil().max(low + 1.0);
             let powers = (low as i32..=high as i32).map(|power| 10f64.powi(power));
@@ -271,13 +314,6 @@ impl Y {
         let ticks = (0..=count as u32).map(|index| bottom + f64::from(index) * step).collect();
         Self { least: bottom, most: bottom + count * step, is_log, ticks }
     }
-}
-
-/// A round number that is not below another: 1, 2 or 5 times a power of ten.
-fn step(least: f64) -> f64 {
-    let power = 10f64.powf(least.log10().floor());
-    let part = [1.0, 2.0, 5.0].into_iter().find(|part| part * power >= least);
-    part.unwrap_or(10.0) * power
 }
 
 fn tick_text(number: f64) -> String {

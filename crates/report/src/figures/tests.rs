@@ -40,6 +40,12 @@ fn figure(kind: FigureKind, title: &str) -> Figure {
     }
 }
 
+/// The drawings of figures; every file of samples holds the same.
+fn drawn(figures: Vec<Figure>, points: &[measure::record::Point]) -> Drawings {
+    let samples = |_: &str| Ok(vec![1000, 1000, 1000, 1010, 1010, 1020, 1020, 1030, 1080]);
+    drawings(&run(figures), known(points), &samples).unwrap()
+}
+
 fn points() -> Vec<measure::record::Point> {
     [(64, "RC", 1000), (4096, "RC", 2000), (64, "UC, \"<b>\"", 900), (4096, "UC, \"<b>\"", 90_000)]
         .into_iter()
@@ -72,8 +78,9 @@ fn each_chart_is_a_drawing_and_its_numbers() {
         figure(FigureKind::Lines, "Latency over size: <all> & more"),
         figure(FigureKind::Bars, "The same as bars"),
     ];
-    let drawings = drawings(&run(figures), known(&points())).unwrap();
-    let names: Vec<String> = drawings.iter().map(Drawing::name).collect();
+    let Drawings { drawn: drawings, tables, .. } = drawn(figures, &points());
+    assert_eq!(tables, ["1 (No chart)"]);
+    let names: Vec<&str> = drawings.iter().map(|drawing| drawing.name.as_str()).collect();
     assert_eq!(names, ["figure-2-latency-over-size-all-more", "figure-3-the-same-as-bars"]);
 
     let lines = &drawings[0];
@@ -113,7 +120,7 @@ fn numbers_that_are_all_zero_are_drawn() {
     for point in &mut points {
         point.latency.as_mut().unwrap().p50_ns = 0;
     }
-    let drawings = drawings(&run(vec![figure(FigureKind::Lines, "x")]), known(&points)).unwrap();
+    let drawings = drawn(vec![figure(FigureKind::Lines, "x")], &points).drawn;
     assert_eq!(marks(&drawings[0].svg, 2).len(), 4);
     assert!(drawings[0].svg.len() < 20_000);
 }
@@ -127,6 +134,67 @@ fn a_cell_is_no_formula() {
             ("service".to_owned(), Value::from("=1+1")),
         ]);
     }
-    let drawings = drawings(&run(vec![figure(FigureKind::Lines, "x")]), known(&points)).unwrap();
+    let drawings = drawn(vec![figure(FigureKind::Lines, "x")], &points).drawn;
     assert!(drawings[0].csv.contains("\n'=1+1,measured,"), "{}", drawings[0].csv);
+}
+
+#[test]
+fn a_histogram_has_a_drawing_for_each_panel() {
+    let mut points = vec![point(0, 64, "RC", 1000), point(1, 64, "UC", 1000)];
+    for point in &mut points {
+        let end = json!({ "rank": 0, "samples": "samples/0.u64", "latency": point.latency });
+        point.ends = vec![serde_json::from_value(end).unwrap()];
+    }
+    let histogram = Figure {
+        x: None,
+        y: None,
+        limits_ns: Some([1000, 1060]),
+        log_counts: true,
+        ..figure(FigureKind::Histogram, "Distribution")
+    };
+    let drawings = drawn(vec![histogram], &points).drawn;
+    let names: Vec<&str> = drawings.iter().map(|drawing| drawing.name.as_str()).collect();
+    assert_eq!(names, ["figure-1-distribution-1", "figure-1-distribution-2"]);
+    assert!(drawings[0].svg.contains("<title>Distribution: RC</title>"), "{}", drawings[0].svg);
+    let rows: Vec<&str> = drawings[1].csv.lines().collect();
+    assert_eq!(rows[0], "series,kind,latency [ns],samples per bin,low,high");
+    // The sample beyond the limits is counted in the name.
+    let name = "\"rtt_half: n 9, 1 outside, max 1.08 us\"";
+    assert_eq!(rows[1], format!("{name},measured,1000,3,,"));
+    assert_eq!((rows[11], rows.len()), (format!("{name},measured,1010,2,,").as_str(), 62));
+    // The outline starts and ends at the bottom, and one sample is above it.
+    let outline = drawings[1].svg.split("<path d=\"M").nth(1).unwrap().split('"').next().unwrap();
+    let heights: Vec<f64> = outline
+        .split('V')
+        .skip(1)
+        .map(|to| to.split('H').next().unwrap())
+        .map(|to| to.parse().unwrap())
+        .collect();
+    assert_eq!((heights.len(), heights[61], heights[1]), (62, 412.0, 412.0), "{outline}");
+    assert!(heights[0] < heights[10] && heights[10] < 400.0, "{outline}");
+}
+
+#[test]
+fn a_surface_is_a_drawing_that_needs_no_page() {
+    let marked = Some(measure::figure::Marked { y: "latency.max_ns".to_owned(), above: 1500.0 });
+    let surface = Figure { marked, ..figure(FigureKind::Surface, "Latency <over> both") };
+    let drawings = drawn(vec![surface], &points()).drawn;
+    assert_eq!(drawings.len(), 1);
+    let svg = &drawings[0].svg;
+    assert!(svg.starts_with("<?xml") && svg.contains(" xmlns=\"http://www.w3.org/2000/svg\""), "{svg}");
+    assert!(svg.contains(".surface .corner { fill: #14181f; stroke: #14181f; }"), "{svg}");
+    assert!(!svg.contains("var(") && !svg.contains("<b>") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(svg.matches("<circle").count(), 4);
+    let rows: Vec<&str> = drawings[0].csv.lines().collect();
+    assert!(rows[0].ends_with(",low,high,\"largest latency, rtt_half [ns]\""), "{}", rows[0]);
+    assert_eq!(rows[1], "RC,measured,64,1,0.99,1.05,1080");
+    assert_eq!(rows.len(), 5);
+}
+
+#[test]
+fn a_figure_without_numbers_is_named() {
+    let other = Figure { experiments: vec!["other".to_owned()], ..figure(FigureKind::Lines, "Other") };
+    let kinds = [FigureKind::Lines, FigureKind::Histogram, FigureKind::Surface];
+    let figures = kinds.map(|kind| Figure { kind, ..other.clone() });
+    assert_eq!(drawn(figures.into(), &points()).empty, ["1 (Other)", "2 (Other)", "3 (Other)"]);
 }

@@ -10,12 +10,15 @@ use crate::series_table::{Number, Series, SeriesTable};
 use crate::{unit, value};
 
 /// One chart of the page.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chart {
     /// The id of the element that it is drawn in.
     id: String,
-    /// `lines` or `bars`.
-    kind: &'static str,
+    /// What distinguishes it from the other charts of its figure, if there are several.
+    #[serde(skip)]
+    pub(crate) label: String,
+    /// `lines`, `bars`, `histogram` (outlines of bins) or `surface` (drawn without a script).
+    pub(crate) kind: &'static str,
     pub(crate) x_title: String,
     /// `log`, `linear` or `category`.
     pub(crate) x_type: &'static str,
@@ -24,6 +27,8 @@ pub(crate) struct Chart {
     pub(crate) y_title: String,
     /// `log` or `linear`.
     pub(crate) y_type: &'static str,
+    /// The name of the numbers that are printed at the marks, if there are any.
+    pub(crate) marks_title: Option<String>,
     /// The meaning of the error bars.
     errors: Errors,
     pub(crate) series: Vec<Drawn>,
@@ -42,7 +47,7 @@ pub(crate) enum Errors {
 }
 
 /// A line or a set of bars.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Drawn {
     pub(crate) name: String,
     /// The word for numbers that were not measured here: `published`, or `derived` from such.
@@ -62,6 +67,11 @@ pub(crate) struct Drawn {
     pub(crate) doubtful: Vec<bool>,
     /// The shape of its markers, where the figure has an axis for shapes.
     pub(crate) symbol: Option<&'static str>,
+    /// The numbers that are printed at its marks.
+    pub(crate) marks: Vec<Option<f64>>,
+    /// The axes that distinguish it, with their values; empty for what belongs to several series.
+    #[serde(skip)]
+    key: Key,
 }
 
 impl Drawn {
@@ -93,7 +103,7 @@ impl Chart {
         let mut series: Vec<Drawn> = measured
             .map(|s| {
                 let symbol = figure.marker.as_deref().and_then(|axis| symbol(series_table, s, axis));
-                Drawn { symbol, ..drawn(series_table, &ticks, s, colours.of(s), errors) }
+                Drawn { symbol, key: s.key.clone(), ..drawn(series_table, &ticks, s, colours.of(s), errors) }
             })
             .collect();
         for published in &series_table.published {
@@ -122,14 +132,76 @@ impl Chart {
         let y_type = y_type(&series, bars, x_type);
         Self {
             id,
-            kind: if bars { "bars" } else { "lines" },
+            label: String::new(),
+            kind: match figure.kind {
+                FigureKind::Bars => "bars",
+                FigureKind::Surface => "surface",
+                _ => "lines",
+            },
             x_title: x.strip_suffix("_bytes").map_or_else(|| x_title(x), str::to_owned),
             x_type,
             ticks,
             y_title: y_title(series_table),
             y_type,
+            marks_title: None,
             errors,
             series,
+        }
+    }
+
+    /// A histogram: outlines over the edges of the same bins, in a unit of time.
+    pub(super) fn histogram(
+        id: String,
+        label: String,
+        (edges, unit): (&[f64], &str),
+        log_counts: bool,
+        outlines: Vec<(String, usize, Vec<u64>)>,
+    ) -> Self {
+        let ends = [edges.first(), edges.last()].map(|end| end.copied().unwrap_or_default());
+        let step = unit::step((ends[1] - ends[0]) / 6.0);
+        let ticks = ((ends[0] / step).ceil() as u64..=(ends[1] / step) as u64).map(|tick| {
+            let place = rounded(tick as f64 * step);
+            (place.into(), place.to_string())
+        });
+        let outline = |(name, colour, counts): (String, usize, Vec<u64>)| Drawn {
+            name,
+            colour,
+            x: edges.iter().map(|edge| rounded(*edge).into()).collect(),
+            // The last edge is the end of the last bin.
+            y: counts.iter().chain([&0]).map(|count| *count as f64).collect(),
+            ..Drawn::default()
+        };
+        Self {
+            id,
+            label,
+            kind: "histogram",
+            x_title: format!("latency [{unit}]"),
+            x_type: "linear",
+            ticks: ticks.collect(),
+            y_title: "samples per bin".to_owned(),
+            y_type: if log_counts { "log" } else { "linear" },
+            marks_title: None,
+            errors: Errors::None,
+            series: outlines.into_iter().map(outline).collect(),
+        }
+    }
+
+    /// The series that a condition on their axes selects, as a chart of its own.
+    pub(super) fn part(&self, id: String, label: String, has: impl Fn(&[(String, Value)]) -> bool) -> Self {
+        let series = self.series.iter().filter(|series| series.key.is_empty() || has(&series.key));
+        Self { id, label, series: series.cloned().collect(), ..self.clone() }
+    }
+
+    /// Sets the numbers that are printed at the marks, from the same points.
+    pub(super) fn set_marks(&mut self, marks: &SeriesTable) {
+        self.marks_title = Some(y_title(marks));
+        for drawn in &mut self.series {
+            let twin = marks.series.iter().find(|twin| twin.key == drawn.key);
+            let number = |x: &Value| {
+                let row = self.ticks.iter().position(|(place, _)| place == x)?;
+                Some(rounded(twin?.cells.get(row)?.number()?.median))
+            };
+            drawn.marks = drawn.x.iter().map(number).collect();
         }
     }
 

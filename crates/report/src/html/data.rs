@@ -8,26 +8,15 @@ use serde::Serialize;
 
 use super::chart::Chart;
 use super::distributions::{distributions, source};
-use super::histogram::Panel;
 use super::points;
 use crate::bins::{self, Bins};
 use crate::link_limit::LinkLimit;
 use crate::{Points, SampleSource};
 
-/// An item that the script draws.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Drawing {
-    /// Lines or bars.
-    Chart(Chart),
-    /// A panel of a figure of distributions.
-    Panel(Panel),
-}
-
 /// Everything that the script needs, as one JSON value.
 #[derive(Serialize)]
 pub(super) struct Data {
-    charts: Vec<Drawing>,
+    charts: Vec<Chart>,
     /// The points as recorded, without their histograms.
     points: Vec<Point>,
     /// The columns of the table of all points.
@@ -45,7 +34,7 @@ pub(super) struct Data {
 }
 
 /// Gathers the page's data, with the samples of one point in memory at a time.
-pub(super) fn collect(run: Points<'_>, charts: Vec<Drawing>, samples: &dyn SampleSource) -> Data {
+pub(super) fn collect(run: Points<'_>, charts: Vec<Chart>, samples: &dyn SampleSource) -> Data {
     let points = run.points;
     let windows = windows(points.iter().map(|point| distributions(point).count()).sum());
     let mut unreadable = Vec::new();

@@ -5,10 +5,10 @@ use measure::figure::{Figure, FigureKind};
 use measure::record::Run;
 
 use super::chart::{Chart, Errors};
-use super::data::Drawing;
 use super::prose::{prose, sentence};
+use super::surface::Tables;
 use super::table::{nothing, waiting};
-use super::{costs, histogram, links, published, surface, table};
+use super::{costs, histogram, links, published, table};
 use crate::error::Error;
 use crate::series_table::SeriesTable;
 use crate::{Points, SampleSource};
@@ -20,7 +20,7 @@ pub(super) struct Figures {
     /// The link to each.
     pub(super) headings: Vec<Heading>,
     /// The data that the script draws.
-    pub(super) charts: Vec<Drawing>,
+    pub(super) charts: Vec<Chart>,
 }
 
 /// A link to a figure.
@@ -46,27 +46,23 @@ pub(super) fn render(run: &Run, points: Points<'_>, samples: &dyn SampleSource) 
             FigureKind::Costs => Ok(costs::render(figure, points)),
             FigureKind::Histogram => {
                 let (html, panels) = histogram::render(&id, figure, points.points, samples);
-                figures.charts.extend(panels.into_iter().map(Drawing::Panel));
+                figures.charts.extend(panels);
                 Ok(html)
             }
             FigureKind::LinkRates => Ok(links::render(figure)),
             FigureKind::Published => Ok(published::render(figure)),
-            FigureKind::Surface => surface(figure, points),
-            FigureKind::Table => {
-                series_table(figure, points).map(|series_table| numbers(&series_table, figure))
+            FigureKind::Surface => {
+                Tables::of(figure, points).map(|tables| surface(&id, figure, &tables, &mut figures.charts))
             }
-            FigureKind::Bars | FigureKind::Lines => series_table(figure, points)
-                .map(|series_table| plot(&id, figure, &series_table, &mut figures.charts)),
+            FigureKind::Table => SeriesTable::with_links(figure, points).map(|table| numbers(&table, figure)),
+            FigureKind::Bars | FigureKind::Lines => SeriesTable::with_links(figure, points)
+                .map(|table| plot(&id, figure, &table, &mut figures.charts)),
         };
         let body = body.unwrap_or_else(|error| complaint(&error));
         figures.html.0 += &section(&id, figure, &body).0;
         figures.headings.push(Heading { id, title: figure.title.clone(), level: level.clone() });
     }
     figures
-}
-
-fn series_table(figure: &Figure, points: Points<'_>) -> Result<SeriesTable, Error> {
-    Ok(SeriesTable::new(figure, points)?.beside_links(points))
 }
 
 fn level_heading((id, name): &(String, String)) -> Markup {
@@ -99,25 +95,19 @@ fn numbers(series_table: &SeriesTable, figure: &Figure) -> Markup {
 }
 
 /// Renders a surface; tables below hold both of its quantities.
-fn surface(figure: &Figure, points: Points<'_>) -> Result<Markup, Error> {
-    let heights = series_table(figure, points)?;
-    let marks = figure.marked.as_ref().map(|marked| {
-        let figure = Figure { y: Some(marked.y.clone()), unit: None, ..figure.clone() };
-        Ok::<_, Error>((series_table(&figure, points)?, marked.above))
-    });
-    let marks = marks.transpose()?;
-    let drawn = surface::render(&heights, marks.as_ref().map(|(series_table, above)| (series_table, *above)));
-    let shown = [&heights].into_iter().chain(marks.as_ref().map(|(series_table, _)| series_table));
-    Ok(html! {
+fn surface(id: &str, figure: &Figure, tables: &Tables, charts: &mut Vec<Chart>) -> Markup {
+    let (drawn, drawings) = tables.render(id, figure);
+    charts.extend(drawings);
+    html! {
         (drawn)
         details class="more" {
             summary { "Numbers of this figure" }
-            @for series_table in shown { (numbers(series_table, figure)) }
+            @for series_table in tables.all() { (numbers(series_table, figure)) }
         }
-    })
+    }
 }
 
-fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<Drawing>) -> Markup {
+fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<Chart>) -> Markup {
     let chart = Chart::new(format!("{id}-plot"), figure, series_table);
     let not_measured = table::list(table::not_measured(series_table));
     if chart.is_empty() {
@@ -135,7 +125,7 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
         FigureKind::Bars => ("Pale bars", "Select a bar to see its point."),
         _ => ("Open markers", "Select a marker to see its histogram."),
     };
-    charts.push(Drawing::Chart(chart));
+    charts.push(chart);
     html! {
         @if !series_table.has_numbers() { (nothing()) }
         div class="plot" id={ (id) "-plot" } role="figure"

@@ -12,38 +12,13 @@ use measure::quantity;
 use measure::record::{Latency, LatencyKind, Point, Status};
 use measure::samples::Counted;
 use measure::stats::{Share, share_above_bounds};
-use serde::Serialize;
 
+use super::chart::Chart;
 use super::distributions::{Stored, distributions, source};
 use super::table::{frame, list, nothing, waiting};
 use crate::SampleSource;
 use crate::series_table::{self, doubt};
 use crate::unit;
-
-/// One panel, as the page's script draws it.
-#[derive(Debug, Serialize)]
-pub(super) struct Panel {
-    /// The id of the element that it is drawn in.
-    id: String,
-    kind: &'static str,
-    log_counts: bool,
-    /// Lower edge of the first bin and width of each, in ns.
-    from_ns: u64,
-    width_ns: u64,
-    series: Vec<Drawn>,
-}
-
-/// One kind of latency in a panel.
-#[derive(Debug, Serialize)]
-struct Drawn {
-    name: String,
-    /// Index of its colour: a kind has the same colour in every panel.
-    colour: usize,
-    counts: Vec<u64>,
-    /// Samples outside the limits.
-    outside: u64,
-    max_ns: u64,
-}
 
 /// All samples of one kind in one panel.
 struct Merged {
@@ -62,13 +37,30 @@ struct Limits {
     width_ns: u64,
 }
 
+impl Limits {
+    fn bins(self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns).max(1).div_ceil(self.width_ns)
+    }
+
+    /// The lower edge of a bin.
+    fn edge(self, bin: u64) -> u64 {
+        self.from_ns.saturating_add(bin * self.width_ns).min(self.to_ns)
+    }
+
+    /// The unit of the axis in ns, and its name: numbers have at most four digits before the point.
+    fn unit(self) -> (f64, &'static str) {
+        let fits = |(one, _): &(f64, &str)| (self.to_ns as f64) < 1e4 * one;
+        [(1.0, "ns"), (1e3, "us"), (1e6, "ms")].into_iter().find(fits).unwrap_or((1e9, "s"))
+    }
+}
+
 /// A figure as HTML, and its panels separately.
-pub(super) fn render(
+pub(crate) fn render(
     id: &str,
     figure: &Figure,
     points: &[Point],
     samples: &dyn SampleSource,
-) -> (Markup, Vec<Panel>) {
+) -> (Markup, Vec<Chart>) {
     let shown: Vec<&Point> = points.iter().filter(|point| series_table::shows(figure, point)).collect();
     let groups = series_table::groups(figure, &shown);
     let kinds = kinds(figure, &shown);
@@ -129,7 +121,7 @@ fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
 
 /// What is gathered while the panels are made.
 struct Page {
-    panels: Vec<Panel>,
+    panels: Vec<Chart>,
     boxes: Markup,
     rows: Markup,
     notes: BTreeSet<String>,
@@ -182,6 +174,7 @@ impl Page {
         kinds: &[LatencyKind],
         limits: Limits,
     ) {
+        // A kind has the same colour in every panel.
         let colour = |kind| kinds.iter().position(|known| *known == kind).unwrap_or_default();
         let panel = html! {
             div class="panel" {
@@ -193,22 +186,18 @@ impl Page {
             }
         };
         self.boxes.0 += &panel.0;
-        let mut series = Vec::new();
+        let mut outlines = Vec::new();
         for one in merged {
             self.is_approximate |= one.is_approximate;
-            let drawn = one.drawn(limits, colour(one.kind));
-            self.rows.0 += &one.row(label, drawn.outside).0;
-            series.push(drawn);
+            let counts = one.counts(limits);
+            let outside = one.values.total() - counts.iter().sum::<u64>();
+            self.rows.0 += &one.row(label, outside).0;
+            outlines.push((one.name(outside), colour(one.kind), counts));
         }
-        let Limits { from_ns, width_ns, .. } = limits;
-        self.panels.push(Panel {
-            id,
-            kind: "histogram",
-            log_counts: figure.log_counts,
-            from_ns,
-            width_ns,
-            series,
-        });
+        let (one, unit) = limits.unit();
+        let edges: Vec<f64> = (0..=limits.bins()).map(|bin| limits.edge(bin) as f64 / one).collect();
+        let label = label.to_owned();
+        self.panels.push(Chart::histogram(id, label, (&edges, unit), figure.log_counts, outlines));
     }
 
     fn html(&self, figure: &Figure, limits: Option<Limits>) -> Markup {
@@ -244,19 +233,20 @@ impl Page {
 }
 
 impl Merged {
-    fn drawn(&self, limits: Limits, colour: usize) -> Drawn {
-        let bins = limits.to_ns.saturating_sub(limits.from_ns).max(1).div_ceil(limits.width_ns);
-        let edge = |bin: u64| limits.from_ns.saturating_add(bin * limits.width_ns).min(limits.to_ns);
-        let below = |bin: u64| self.values.below(edge(bin));
-        let counts: Vec<u64> = (0..bins).map(|bin| below(bin + 1) - below(bin)).collect();
-        let outside = self.values.total() - counts.iter().sum::<u64>();
-        Drawn {
-            name: self.kind.name().to_owned(),
-            colour,
-            counts,
-            outside,
-            max_ns: self.values.max().unwrap_or_default(),
+    /// The samples in each bin.
+    fn counts(&self, limits: Limits) -> Vec<u64> {
+        let below = |bin: u64| self.values.below(limits.edge(bin));
+        (0..limits.bins()).map(|bin| below(bin + 1) - below(bin)).collect()
+    }
+
+    /// The kind, with the number of its samples and of those outside the limits.
+    fn name(&self, outside: u64) -> String {
+        let mut name = format!("{}: n {}", self.kind.name(), unit::grouped(self.values.total()));
+        if outside > 0 {
+            let max = unit::time(self.values.max().unwrap_or_default() as f64);
+            name += &format!(", {} outside, max {max}", unit::grouped(outside));
         }
+        name
     }
 
     fn row(&self, label: &str, outside: u64) -> Markup {

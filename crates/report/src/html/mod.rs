@@ -19,14 +19,14 @@ mod fleet;
 pub(crate) mod forest;
 mod glossary;
 mod headlines;
-mod histogram;
+pub(crate) mod histogram;
 mod links;
 mod overview;
 mod pack;
 mod points;
 pub(crate) mod prose;
 mod published;
-mod surface;
+pub(crate) mod surface;
 mod system;
 mod table;
 
@@ -53,7 +53,6 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/explorer.js"),
     include_str!("../../assets/distribution.js"),
-    include_str!("../../assets/panels.js"),
     include_str!("../../assets/points.js"),
     include_str!("../../assets/start.js"),
 );

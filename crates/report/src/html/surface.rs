@@ -2,12 +2,14 @@
 //! which draws in two dimensions only.
 
 use maud::{Markup, html};
+use measure::figure::Figure;
 use serde_json::Value;
 
-use super::chart::{x_label, x_title, y_name, y_title};
+use super::chart::{Chart, x_label, x_title, y_name, y_title};
 use super::table::{list, not_measured, nothing};
+use crate::error::Error;
 use crate::series_table::{Cell, Number, Series, SeriesTable};
-use crate::value;
+use crate::{Points, unit, value};
 
 /// The view, in units of the drawing.
 const WIDTH: f64 = 760.0;
@@ -24,27 +26,66 @@ const MIDDLE: (f64, f64) = (390.0, 350.0);
 const COLOURS: [[f64; 3]; 5] =
     [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
 
-/// Draws the numbers of a series table over x and the first axis of its series, prints the numbers
-/// of another series table at their places where they are above a share, and describes both. If
-/// more axes distinguish series, each combination of their values has a drawing, all with the same
-/// scale.
-pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f64)>) -> Markup {
-    let surfaces = Surface::all(series_table);
-    let is_doubtful = series_table.numbers().any(|number| !number.doubts.is_empty());
-    html! {
-        @for surface in &surfaces { (surface.drawing(marks)) }
-        @if surfaces.is_empty() { (nothing()) }
-        @else {
-            p class="hint" {
-                "Height and colour: " (y_title(series_table)) "."
-                @if let Some((marks, above)) = marks {
-                    " In red: " (y_name(marks)) ", above " (marks.scale.apply(above)) " "
-                    (marks.scale.label) "."
-                }
-                @if is_doubtful { " Open circles: unstable, or some repetitions failed." }
-            }
+/// The numbers of a surface.
+pub(crate) struct Tables {
+    heights: SeriesTable,
+    /// The numbers that are printed at their places where they are above a share, and the share.
+    marks: Option<(SeriesTable, f64)>,
+}
+
+impl Tables {
+    /// The numbers of a figure.
+    pub(crate) fn of(figure: &Figure, points: Points<'_>) -> Result<Self, Error> {
+        let heights = SeriesTable::with_links(figure, points)?;
+        let marks = figure.marked.as_ref().map(|marked| {
+            let figure = Figure { y: Some(marked.y.clone()), unit: None, ..figure.clone() };
+            Ok::<_, Error>((SeriesTable::with_links(&figure, points)?, marked.above))
+        });
+        Ok(Self { heights, marks: marks.transpose()? })
+    }
+
+    /// The heights, and the marks.
+    pub(super) fn all(&self) -> impl Iterator<Item = &SeriesTable> {
+        [&self.heights].into_iter().chain(self.marks.as_ref().map(|(table, _)| table))
+    }
+
+    /// Draws the heights over x and the first axis of their series, with the marks, each drawing
+    /// with its numbers. If more axes distinguish series, each combination of their values has a
+    /// drawing, all with the same scale.
+    pub(crate) fn drawings(&self, id: &str, figure: &Figure) -> Vec<(Markup, Chart)> {
+        let marks = self.marks.as_ref().map(|(table, above)| (table, *above));
+        let mut chart = Chart::new(String::new(), figure, &self.heights);
+        if let Some((marks, _)) = marks {
+            chart.set_marks(marks);
         }
-        (list(not_measured(series_table)))
+        let drawing = |(surface, number): (Surface<'_>, u32)| {
+            let id = format!("{id}-plot-{number}");
+            let has = |key: &[(String, Value)]| key.get(1..) == Some(surface.others);
+            (surface.drawing(&id, marks), chart.part(id, surface.others_in_words(), has))
+        };
+        Surface::all(&self.heights).into_iter().zip(1..).map(drawing).collect()
+    }
+
+    /// The drawings with their description, and the numbers of each.
+    pub(super) fn render(&self, id: &str, figure: &Figure) -> (Markup, Vec<Chart>) {
+        let (drawings, charts): (Vec<Markup>, Vec<Chart>) = self.drawings(id, figure).into_iter().unzip();
+        let is_doubtful = self.heights.numbers().any(|number| !number.doubts.is_empty());
+        let html = html! {
+            @for drawing in &drawings { (drawing) }
+            @if drawings.is_empty() { (nothing()) }
+            @else {
+                p class="hint" {
+                    "Height and colour: " (y_title(&self.heights)) "."
+                    @if let Some((marks, above)) = &self.marks {
+                        " In red: " (y_name(marks)) ", above " (marks.scale.apply(*above)) " "
+                        (marks.scale.label) "."
+                    }
+                    @if is_doubtful { " Open circles: unstable, or some repetitions failed." }
+                }
+            }
+            (list(not_measured(&self.heights)))
+        };
+        (html, charts)
     }
 }
 
@@ -68,7 +109,7 @@ impl<'a> Surface<'a> {
         let (Some(least), Some(largest)) = (medians().reduce(f64::min), medians().reduce(f64::max)) else {
             return Vec::new();
         };
-        let step = step(largest);
+        let step = unit::step(largest / 5.0);
         let top = (largest / step).ceil().max(1.0) * step;
         let mut all: Vec<Self> = Vec::new();
         for series in &series_table.series {
@@ -90,14 +131,19 @@ impl<'a> Surface<'a> {
 
     /// The title, after the axes that distinguish it from the other drawings.
     fn title(&self) -> String {
-        let other = |(axis, at): &(String, Value)| format!("{} {}: ", x_title(axis), value::text(at));
-        let others: String = self.others.iter().map(other).collect();
-        format!("{others}{}", y_title(self.series_table))
+        let others = self.others_in_words();
+        let colon = if others.is_empty() { "" } else { ": " };
+        format!("{others}{colon}{}", y_title(self.series_table))
     }
 
-    fn drawing(&self, marks: Option<(&SeriesTable, f64)>) -> Markup {
+    fn others_in_words(&self) -> String {
+        let other = |(axis, at): &(String, Value)| format!("{} {}", x_title(axis), value::text(at));
+        self.others.iter().map(other).collect::<Vec<_>>().join(", ")
+    }
+
+    fn drawing(&self, id: &str, marks: Option<(&SeriesTable, f64)>) -> Markup {
         html! {
-            svg class="surface" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
+            svg class="surface" id=(id) width=(WIDTH) height=(HEIGHT) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
                 aria-label={ (self.title()) "; the numbers are in the tables below" } {
                 "\n"
                 (self.frame())
@@ -284,16 +330,6 @@ fn path(places: &[(f64, f64)]) -> String {
     places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The step of a scale up to a number: 1, 2 or 5 times a power of ten, for at most five steps.
-fn step(largest: f64) -> f64 {
-    if largest <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf((largest / 5.0).log10().floor());
-    let fits = |factor: &f64| largest / (factor * power) <= 5.0;
-    [1.0, 2.0, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
-}
-
 /// A number of a scale, without the errors of floating point.
 fn number(height: f64) -> String {
     format!("{}", (height * 1e6).round() / 1e6)
@@ -303,7 +339,7 @@ fn number(height: f64) -> String {
 mod tests {
     use super::*;
 
-    use measure::figure::{Figure, FigureKind};
+    use measure::figure::{FigureKind, Marked};
     use measure::record::Point;
     use serde_json::json;
 
@@ -320,15 +356,18 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn series_table(y: &str, points: &[Point]) -> SeriesTable {
+    /// The surface of median latencies, with its numbers.
+    fn rendered(points: &[Point], marked: Option<Marked>) -> (String, Vec<Chart>) {
         let figure = Figure {
             experiments: vec!["e".to_owned()],
             x: Some("rate_hz".to_owned()),
-            y: Some(y.to_owned()),
+            y: Some("latency.p50_ns".to_owned()),
             series: vec!["values".to_owned()],
+            marked,
             ..Figure::new(FigureKind::Surface, "S")
         };
-        SeriesTable::new(&figure, crate::known(points)).unwrap()
+        let (html, charts) = Tables::of(&figure, crate::known(points)).unwrap().render("f", &figure);
+        (html.into_string(), charts)
     }
 
     /// The texts and positions of texts and circles.
@@ -358,8 +397,8 @@ mod tests {
                 .zip(0..)
                 .map(|((rate_hz, values, ns, missed), id)| point(id, rate_hz, values, ns, missed))
                 .collect();
-        let [heights, marks] = ["latency.p50_ns", "pipeline.missed_share"].map(|y| series_table(y, &points));
-        let drawn = render(&heights, Some((&marks, 0.1))).into_string();
+        let marked = Marked { y: "pipeline.missed_share".to_owned(), above: 0.1 };
+        let (drawn, _) = rendered(&points, Some(marked));
         assert_eq!(drawn.matches("<polygon").count(), 1, "{drawn}");
         let corners = places(&drawn, "circle", ["cx", "cy"]);
         let corner = |words: &str| corners.iter().find(|(own, _)| own.starts_with(words)).unwrap().1;
@@ -391,16 +430,16 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_no_surface_and_is_said() {
-        assert!(render(&series_table("latency.p50_ns", &[]), None).0.contains("Nothing was measured"));
+        assert!(rendered(&[], None).0.contains("Nothing was measured"));
         let mut points = [(1000, 1), (2000, 1), (1000, 8), (2000, 8)]
             .map(|(rate_hz, values)| point(0, rate_hz, values, 0, 0));
         for point in &mut points[2..] {
             point.status = measure::record::Status::NotMeasured { reason: "no <way>".to_owned() };
         }
-        let drawn = render(&series_table("latency.p50_ns", &points), None).into_string();
+        let (drawn, _) = rendered(&points, None);
         assert!(!drawn.contains("<polygon") && drawn.matches("<circle").count() == 2, "{drawn}");
         assert!(!drawn.contains("NaN") && drawn.contains("no &lt;way&gt;"), "{drawn}");
-        let one = render(&series_table("latency.p50_ns", &points[..1]), None).into_string();
+        let (one, _) = rendered(&points[..1], None);
         assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
     }
 
@@ -416,7 +455,10 @@ mod tests {
                 points.push(point);
             }
         }
-        let drawn = render(&series_table("latency.p50_ns", &points), None).into_string();
+        let (drawn, charts) = rendered(&points, None);
+        let labels: Vec<&str> = charts.iter().map(|chart| chart.label.as_str()).collect();
+        assert_eq!(labels, ["service RC", "service UD"]);
+        assert!(charts.iter().all(|chart| chart.series.len() == 2), "{charts:?}");
         let parts: Vec<&str> = drawn.split("<svg").skip(1).collect();
         assert_eq!(parts.len(), 2, "{drawn}");
         for (part, service) in parts.iter().zip(["RC", "UD"]) {
@@ -439,7 +481,7 @@ mod tests {
             (1e5, 2e4),
             (0.0, 1.0),
         ] {
-            let step = step(largest);
+            let step = unit::step(largest / 5.0);
             assert!((step / expected - 1.0).abs() < 1e-9, "{largest}: {step}");
         }
         assert_eq!([0.30000000000000004, 20.0].map(number), ["0.3", "20"]);

@@ -192,7 +192,7 @@ fn a_chart_has_a_line_for_what_each_link_carries() {
     let lines = |points: &[Point]| {
         let devices = on_links(figure.clone()).devices;
         let points = Points { devices: &devices, ..crate::known(points) };
-        let series_table = SeriesTable::new(&figure, points).unwrap().beside_links(points);
+        let series_table = SeriesTable::with_links(&figure, points).unwrap();
         let chart = serde_json::to_value(chart::Chart::new("c".to_owned(), &figure, &series_table)).unwrap();
         let series = chart["series"].as_array().unwrap().iter().filter(|series| series["at_best"] == true);
         series.map(|series| (series["name"].to_string(), series["x"].to_string())).collect::<Vec<_>>()

@@ -34,7 +34,7 @@ pub(super) fn measured(run: Points<'_>) -> Result<Vec<Limits>, Error> {
     let mut all = Vec::new();
     for experiment in experiments(run.points, |point| point.throughput.is_some()) {
         let figure = over_size(experiment, "throughput.bytes_per_s", Some(Unit::GbPerS));
-        let series_table = SeriesTable::new(&figure, run)?.beside_links(run);
+        let series_table = SeriesTable::with_links(&figure, run)?;
         for series in &series_table.series {
             let mut limits: Option<Limits> = None;
             for (size, cell) in series_table.xs.iter().zip(&series.cells) {

@@ -78,6 +78,11 @@ impl SeriesTable {
         Ok(Self { x, y, scale, xs, series, published, kinds, what })
     }
 
+    /// The same, with the link limits beside the numbers.
+    pub(crate) fn with_links(figure: &Figure, run: Points<'_>) -> Result<Self, Error> {
+        Ok(Self::new(figure, run)?.beside_links(run))
+    }
+
     /// Where the numbers beside the measured ones come from, in one word.
     pub(crate) fn origin(&self) -> Option<&'static str> {
         self.published.first().map(|published| published.origin)
