@@ -114,6 +114,22 @@ fn each_chart_is_a_drawing_and_its_numbers() {
     assert!(shown.iter().all(|height| *height > 4.0), "{shown:?}");
 }
 
+/// A line far above the others, over an x without a logarithm.
+#[test]
+fn a_large_line_does_not_squash_the_others() {
+    let by_service = Figure {
+        x: Some("service".to_owned()),
+        series: vec!["size_bytes".to_owned()],
+        ..figure(FigureKind::Lines, "Over services")
+    };
+    let drawings = drawn(vec![by_service], &points()).drawn;
+    let bottom = 470.0 - 58.0;
+    let (_, places): (Vec<f64>, Vec<f64>) = marks(&drawings[0].svg, 2).into_iter().unzip();
+    assert_eq!(places.len(), 4);
+    // 0.9 us and 1 us are not at the bottom below 90 us.
+    assert!(places.iter().all(|place| *place < bottom - 50.0), "{places:?}");
+}
+
 #[test]
 fn numbers_that_are_all_zero_are_drawn() {
     let mut points = points();

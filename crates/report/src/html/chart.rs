@@ -308,18 +308,18 @@ fn x_type(series_table: &SeriesTable, bars: bool) -> &'static str {
     }
 }
 
-/// The scale of y. Lines over a logarithmic x have a logarithmic y, unless a number is 0. Bars have
-/// one if they are so different that the small ones could not be seen.
+/// The scale of y. It is logarithmic if numbers are so different that the small ones could not be
+/// seen, and for lines over a logarithmic x; never if a number is 0.
 fn y_type(series: &[Drawn], bars: bool, x_type: &str) -> &'static str {
     let numbers = || series.iter().flat_map(|series| series.y.iter().copied());
     let least = numbers().fold(f64::INFINITY, f64::min);
     let largest = numbers().fold(0.0, f64::max);
-    let is_log = if bars { largest > BARS_SPREAD * least } else { x_type == "log" };
+    let is_log = largest > SPREAD * least || !bars && x_type == "log";
     if is_log && least > 0.0 { "log" } else { "linear" }
 }
 
-/// Bars of which the largest is more than this many times the smallest have a logarithmic scale.
-const BARS_SPREAD: f64 = 20.0;
+/// Numbers of which the largest is more than this many times the smallest have a logarithmic scale.
+const SPREAD: f64 = 20.0;
 
 /// Whether x rises so evenly that a logarithmic axis would crowd its end: it has three steps or
 /// more, none twice as long as another.
