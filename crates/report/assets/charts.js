@@ -17,12 +17,12 @@ const lineTrace = (chart, series) => {
   const color = seriesColour(series.colour);
   const trace = {
     type: "scatter", name: literal(series.name), x: series.x, y: series.y, text: series.hover.map(literal),
-    hoverinfo: "text", line: { color, width: series.published ? 1.6 : 2, dash: series.published ? "dash" : "solid" },
+    hoverinfo: "text", line: { color, width: series.published ? 1.6 : 2 + 3 * series.under, dash: series.published ? "dash" : "solid" },
   };
   if (series.at_best) return { ...trace, mode: "lines", line: { color, width: 1.2, dash: "dot" } };
   if (series.published) return { ...trace, mode: "lines", opacity: 0.85 };
   const symbol = series.symbol ?? symbols[series.colour % symbols.length];
-  const marker = { color, size: 7, symbol: series.doubtful.map((doubtful) => doubtful ? symbol + "-open" : symbol) };
+  const marker = { color, size: 7 + 4 * series.under, symbol: series.doubtful.map((doubtful) => doubtful ? symbol + "-open" : symbol) };
   const bars = chart.errors === "none" ? {} : { error_y: errorBars(series, color) };
   return { ...trace, ...bars, mode: "lines+markers", marker, customdata: series.ids };
 };
@@ -45,15 +45,12 @@ const barTrace = (chart, series) => {
   return { ...trace, ...bars, marker: { color, opacity }, customdata: series.ids };
 };
 
-/** Half a sample is the floor of a logarithmic axis of counts: one sample has to be seen. */
-const countsFloor = (chart) => chart.y_type === "log" ? 0.5 : 0;
-
 /** The outline of a histogram: each count holds from its edge to the next one. */
 const outlineTrace = (chart, series) => {
   const color = seriesColour(series.colour);
   const name = literal(series.name);
   return {
-    type: "scatter", mode: "lines", name, x: series.x, y: series.y.map((count) => Math.max(count, countsFloor(chart))),
+    type: "scatter", mode: "lines", name, x: series.x, y: series.y.map((count) => Math.max(count, chart.y_ends[0])),
     line: { shape: "hv", color, width: 1.3 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
     text: series.x.map((edge, i) => i + 1 < series.x.length ? `${name}<br>${grouped(series.y[i])} samples from ${edge} up to ${series.x[i + 1]}` : ""),
   };
@@ -70,11 +67,16 @@ const axisTicks = (chart, width) => {
 
 /** Powers of ten with small ticks between; over less than two decades, where these say little, numbers between them too. */
 const logYTicks = (chart, height) => {
-  const all = chart.series.flatMap((series) => [...series.y, ...series.low, ...series.high]).filter((y) => y > 0);
-  const [low, high] = [Math.min(...all), Math.max(...all)];
-  if (chart.kind === "histogram") return { dtick: 1, range: [Math.log10(countsFloor(chart)), Math.log10(Math.max(high, 1)) + 0.1] };
+  const [low, high] = chart.y_ends;
   if (high < low * 100) return logTicks(low, high, height * 1.5);
   return { dtick: 1, minor: { ticks: "outside", ticklen: 2, showgrid: false } };
+};
+
+/** The range of y, which the charts of a figure share: with some room, and on a linear axis from 0. */
+const yRange = ({ y_type, y_ends }) => {
+  const [from, to] = y_type === "log" ? y_ends.map(Math.log10) : [Math.min(y_ends[0], 0), Math.max(y_ends[1], 0)];
+  const room = 0.05 * (to - from) || 0.5;
+  return [from === 0 && y_type === "linear" ? 0 : from - room, to + room];
 };
 
 /** The numbers of a chart as comma-separated values: a line for each mark. */
@@ -128,10 +130,9 @@ const drawChart = async (chart) => {
   if (chart.kind === "surface") return;
   const layout = baseLayout();
   Object.assign(layout.xaxis, { type: chart.x_type, title: { text: literal(chart.x_title) }, ...axisTicks(chart, box.clientWidth - 70) });
-  Object.assign(layout.yaxis, { type: chart.y_type, title: { text: literal(chart.y_title) } });
+  Object.assign(layout.yaxis, { type: chart.y_type, title: { text: literal(chart.y_title) }, range: yRange(chart) });
   if (chart.x_type === "category") Object.assign(layout.xaxis, { categoryorder: "array", categoryarray: chart.ticks.map(([at]) => literal(at)) });
   if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { exponentformat: "none" }, logYTicks(chart, box.clientHeight));
-  else layout.yaxis.rangemode = "tozero";
   if (chart.kind === "histogram") layout.showlegend = true;
   if (chart.kind === "bars") Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();

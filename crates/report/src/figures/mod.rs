@@ -9,6 +9,7 @@ use measure::text::plain;
 
 use crate::html::chart::Chart;
 use crate::html::histogram;
+use crate::html::multiples;
 use crate::html::surface::Tables;
 use crate::series_table::SeriesTable;
 use crate::{Error, Points, SampleSource};
@@ -65,7 +66,7 @@ pub fn drawings(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Re
         let parts: Vec<(String, Chart)> = match figure.kind {
             FigureKind::Bars | FigureKind::Lines => {
                 let chart = Chart::new(String::new(), figure, &SeriesTable::with_links(figure, points)?);
-                [chart].into_iter().filter(|chart| !chart.is_empty()).map(drawn).collect()
+                multiples::of(chart).into_iter().filter(|chart| !chart.is_empty()).map(drawn).collect()
             }
             FigureKind::Histogram => {
                 let (_, panels) = histogram::render("", figure, points.points, samples);

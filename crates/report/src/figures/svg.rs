@@ -219,12 +219,12 @@ impl Plot {
             .collect();
         let path: Vec<String> =
             places.iter().map(|(_, x, y)| format!("{},{}", tenths(*x).0, tenths(*y).0)).collect();
-        let is_measured = series.published.is_none() && !series.at_best;
+        let width = 1.8 + 3.0 * series.under as f64;
         html! {
-            polyline points=(path.join(" ")) fill="none" stroke=(colour(series)) stroke-width="1.8"
+            polyline points=(path.join(" ")) fill="none" stroke=(colour(series)) stroke-width=(width)
                 stroke-dasharray=(dashes(series)) {}
             @for (index, x, y) in places {
-                @if is_measured { (self.error_bar(series, index, x)) }
+                @if series.is_measured() { (self.error_bar(series, index, x)) }
                 @if !series.at_best {
                     @let is_open = series.published.is_some() || series.doubtful.get(index).is_some_and(|doubtful| *doubtful);
                     (mark(series, x, y, is_open))
@@ -286,15 +286,8 @@ impl Plot {
 impl Y {
     fn of(chart: &Chart) -> Self {
         let is_log = chart.y_type == "log";
-        let all = || {
-            let numbers =
-                chart.series.iter().flat_map(|series| series.y.iter().chain(&series.low).chain(&series.high));
-            numbers.copied().filter(move |number| number.is_finite() && (!is_log || *number > 0.0))
-        };
-        let (least, most) = ends(all()).unwrap_or(if is_log { (1.0, 10.0) } else { (0.0, 1.0) });
+        let [least, most] = chart.y_ends;
         if is_log {
-            // A count of 1 has to be seen.
-            let least = if chart.kind == "histogram" { least / 2.0 } else { least };
             let low = least.log10().floor();
             let high = most.log10().ceil().max(low + 1.0);
             let powers = (low as i32..=high as i32).map(|power| 10f64.powi(power));
@@ -353,7 +346,9 @@ const SHAPES: [(&str, &str); 8] = [
 fn mark(series: &Drawn, x: f64, y: f64, is_open: bool) -> Markup {
     let named = SHAPES.iter().find(|(name, _)| series.symbol == Some(name));
     let (_, shape) = named.unwrap_or(&SHAPES[series.colour % SHAPES.len()]);
-    let place = format!("translate({} {})", tenths(x).0, tenths(y).0);
+    let scale =
+        if series.under > 0 { format!(" scale({})", 1.0 + 0.5 * series.under as f64) } else { String::new() };
+    let place = format!("translate({} {}){scale}", tenths(x).0, tenths(y).0);
     html! {
         path d=(shape) transform=(place) stroke=(colour(series)) stroke-width="1.4"
             fill=(if is_open { "#ffffff" } else { colour(series) }) {}

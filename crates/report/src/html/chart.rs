@@ -13,7 +13,7 @@ use crate::{unit, value};
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chart {
     /// The id of the element that it is drawn in.
-    id: String,
+    pub(super) id: String,
     /// What distinguishes it from the other charts of its figure, if there are several.
     #[serde(skip)]
     pub(crate) label: String,
@@ -27,6 +27,8 @@ pub(crate) struct Chart {
     pub(crate) y_title: String,
     /// `log` or `linear`.
     pub(crate) y_type: &'static str,
+    /// The smallest and the largest number of y, with error bars, of all charts of the figure.
+    pub(crate) y_ends: [f64; 2],
     /// The name of the numbers that are printed at the marks, if there are any.
     pub(crate) marks_title: Option<String>,
     /// The meaning of the error bars.
@@ -71,7 +73,9 @@ pub(crate) struct Drawn {
     pub(crate) marks: Vec<Option<f64>>,
     /// The axes that distinguish it, with their values; empty for what belongs to several series.
     #[serde(skip)]
-    key: Key,
+    pub(super) key: Key,
+    /// The number of later lines that nearly cover it, and behind which it is wider.
+    pub(crate) under: usize,
 }
 
 impl Drawn {
@@ -82,6 +86,11 @@ impl Drawn {
             (_, true) => "link limit",
             _ => "measured",
         }
+    }
+
+    /// Whether its numbers were measured here.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.published.is_none() && !self.at_best
     }
 }
 
@@ -114,7 +123,8 @@ impl Chart {
                 None => colours.another(),
             };
             let name = format!("{} ({})", published.label, published.origin);
-            let empty = Drawn { name, published: Some(published.origin), colour, ..Drawn::default() };
+            let key = twin.map_or_else(Key::new, |twin| twin.key.clone());
+            let empty = Drawn { name, published: Some(published.origin), colour, key, ..Drawn::default() };
             let numbers = (0..ticks.len()).map(|row| published.number(row, series_table.scale));
             let drawn = beside(series_table, &ticks, empty, numbers, |number| number.to_string());
             series.extend((!drawn.x.is_empty()).then_some(drawn));
@@ -143,6 +153,7 @@ impl Chart {
             ticks,
             y_title: y_title(series_table),
             y_type,
+            y_ends: y_ends(&series, y_type),
             marks_title: None,
             errors,
             series,
@@ -171,6 +182,9 @@ impl Chart {
             y: counts.iter().chain([&0]).map(|count| *count as f64).collect(),
             ..Drawn::default()
         };
+        let series: Vec<Drawn> = outlines.into_iter().map(outline).collect();
+        let y_type = if log_counts { "log" } else { "linear" };
+        let most = y_ends(&series, y_type)[1];
         Self {
             id,
             label,
@@ -179,10 +193,12 @@ impl Chart {
             x_type: "linear",
             ticks: ticks.collect(),
             y_title: "samples per bin".to_owned(),
-            y_type: if log_counts { "log" } else { "linear" },
+            y_type,
+            // One sample has to be seen on a logarithmic axis.
+            y_ends: if log_counts { [0.5, most.max(1.0)] } else { [0.0, most] },
             marks_title: None,
             errors: Errors::None,
-            series: outlines.into_iter().map(outline).collect(),
+            series,
         }
     }
 
@@ -229,7 +245,7 @@ struct Colours<'a> {
 }
 
 /// Axes with their values.
-type Key = Vec<(String, Value)>;
+pub(super) type Key = Vec<(String, Value)>;
 
 impl Colours<'_> {
     fn of(&mut self, series: &Series) -> usize {
@@ -316,6 +332,13 @@ fn y_type(series: &[Drawn], bars: bool, x_type: &str) -> &'static str {
     let largest = numbers().fold(0.0, f64::max);
     let is_log = largest > SPREAD * least || !bars && x_type == "log";
     if is_log && least > 0.0 { "log" } else { "linear" }
+}
+
+fn y_ends(series: &[Drawn], y_type: &str) -> [f64; 2] {
+    let numbers = series.iter().flat_map(|series| series.y.iter().chain(&series.low).chain(&series.high));
+    let shown = numbers.copied().filter(|y| y.is_finite() && (y_type != "log" || *y > 0.0));
+    let ends = shown.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, most], y| [least.min(y), most.max(y)]);
+    if ends[0] <= ends[1] { ends } else { [1.0, 10.0] }
 }
 
 /// Numbers of which the largest is more than this many times the smallest have a logarithmic scale.

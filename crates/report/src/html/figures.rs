@@ -7,8 +7,8 @@ use measure::record::Run;
 use super::chart::{Chart, Errors};
 use super::prose::{prose, sentence};
 use super::surface::Tables;
-use super::table::{nothing, waiting};
-use super::{costs, histogram, links, published, table};
+use super::table::nothing;
+use super::{boxes, costs, histogram, links, multiples, published, table};
 use crate::error::Error;
 use crate::series_table::SeriesTable;
 use crate::{Points, SampleSource};
@@ -125,15 +125,15 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
         FigureKind::Bars => ("Pale bars", "Select a bar to see its point."),
         _ => ("Open markers", "Select a marker to see its histogram."),
     };
-    charts.push(chart);
-    html! {
+    let drawn = multiples::of(chart);
+    let is_hidden = drawn.iter().flat_map(|chart| &chart.series).any(|series| series.under > 0);
+    let page = html! {
         @if !series_table.has_numbers() { (nothing()) }
-        div class="plot" id={ (id) "-plot" } role="figure"
-            aria-label={ (figure.title) "; the numbers are in the table below" } {
-            (waiting())
-        }
+        (boxes::plots(&drawn, &figure.title))
         p class="hint" {
             (errors)
+            @if drawn.len() > 1 { " All panels have the same scales." }
+            @if is_hidden { " Wide lines: others nearly equal them and are drawn over them." }
             @if let Some(origin) = series_table.origin() { " Dashed or hatched: " (origin) "." }
             @if series_table.numbers().any(|n| n.at_limit.is_some()) {
                 " Dotted: the link limit."
@@ -146,7 +146,9 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
             summary { "Numbers of this figure" }
             (table::render(series_table, &figure.title))
         }
-    }
+    };
+    charts.extend(drawn);
+    page
 }
 
 fn complaint(error: &Error) -> Markup {

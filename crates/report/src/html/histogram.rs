@@ -13,9 +13,10 @@ use measure::record::{Latency, LatencyKind, Point, Status};
 use measure::samples::Counted;
 use measure::stats::{Share, share_above_bounds};
 
+use super::boxes;
 use super::chart::Chart;
 use super::distributions::{Stored, distributions, source};
-use super::table::{frame, list, nothing, waiting};
+use super::table::{frame, list, nothing};
 use crate::SampleSource;
 use crate::series_table::{self, doubt};
 use crate::unit;
@@ -65,13 +66,7 @@ pub(crate) fn render(
     let groups = series_table::groups(figure, &shown);
     let kinds = kinds(figure, &shown);
     let limits = limits(figure, &shown, &kinds);
-    let mut page = Page {
-        panels: Vec::new(),
-        boxes: html! {},
-        rows: html! {},
-        notes: BTreeSet::new(),
-        is_approximate: false,
-    };
+    let mut page = Page { panels: Vec::new(), rows: html! {}, notes: BTreeSet::new(), is_approximate: false };
     for (index, (label, group)) in groups.iter().enumerate() {
         let merged = page.merge(group, &kinds, samples);
         page.doubt(group);
@@ -122,7 +117,6 @@ fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
 /// What is gathered while the panels are made.
 struct Page {
     panels: Vec<Chart>,
-    boxes: Markup,
     rows: Markup,
     notes: BTreeSet<String>,
     is_approximate: bool,
@@ -176,16 +170,6 @@ impl Page {
     ) {
         // A kind has the same colour in every panel.
         let colour = |kind| kinds.iter().position(|known| *known == kind).unwrap_or_default();
-        let panel = html! {
-            div class="panel" {
-                h3 { (label) }
-                div class="plot" id=(id) role="figure"
-                    aria-label={ "Histogram of " (label) "; the numbers are in the table below" } {
-                    (waiting())
-                }
-            }
-        };
-        self.boxes.0 += &panel.0;
         let mut outlines = Vec::new();
         for one in merged {
             self.is_approximate |= one.is_approximate;
@@ -219,7 +203,7 @@ impl Page {
         let head = html! { thead { tr { @for name in names { th scope="col" { (name) } } } } };
         let table = frame(&figure.title, "numbers", &head, &html! { tbody { "\n" (self.rows) } });
         html! {
-            div class="panels" { (self.boxes) }
+            (boxes::plots(&self.panels, &figure.title))
             p class="hint" {
                 "Time from " (time(limits.from_ns)) " to " (time(limits.to_ns)) " in bins of "
                 (unit::grouped(limits.width_ns)) " ns; samples outside are counted in the table. "

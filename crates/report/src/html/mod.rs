@@ -7,6 +7,7 @@
 //! its own: `maud` escapes every text, including those of the record, and scripts carry a nonce
 //! that no text of the record can know.
 
+mod boxes;
 pub(crate) mod chart;
 mod costs;
 mod data;
@@ -21,6 +22,7 @@ mod glossary;
 mod headlines;
 pub(crate) mod histogram;
 mod links;
+pub(crate) mod multiples;
 mod overview;
 mod pack;
 mod points;

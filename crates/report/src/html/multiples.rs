@@ -1,0 +1,138 @@
+//! Every line of a chart can be seen: many lines are drawn in several charts with the same scales
+//! (small multiples, Tufte 1983), and a line that others nearly cover is wider than these.
+
+use serde_json::Value;
+
+use super::chart::{Chart, Drawn, Key};
+use crate::list::{distinct, grouped};
+use crate::value;
+
+/// The most measured lines of one chart.
+const LINES_MAX: usize = 6;
+/// Two lines nearly cover each other if they are this share of the chart's height apart: about the
+/// width of a line.
+const NEAR: f64 = 0.015;
+
+/// The chart, or, if it has many lines, a chart for each combination of their first axes.
+pub(crate) fn of(chart: Chart) -> Vec<Chart> {
+    if chart.kind != "lines" {
+        return vec![chart];
+    }
+    let lines = chart.series.iter().filter(|line| line.is_measured());
+    let keys: Vec<Key> = lines.map(|line| line.key.clone()).collect();
+    let mut charts = if keys.len() > LINES_MAX { split(&chart, &keys) } else { vec![chart] };
+    charts.iter_mut().for_each(widen);
+    charts
+}
+
+/// A chart for each combination of the first axes, as few axes as leave at most [`LINES_MAX`] lines
+/// in each.
+fn split(chart: &Chart, keys: &[Key]) -> Vec<Chart> {
+    let all = keys.iter().map(Vec::len).min().unwrap_or_default();
+    let largest = |axes: usize| {
+        grouped(keys.iter().map(|key| (&key[..axes], ()))).into_iter().map(|(_, lines)| lines.len()).max()
+    };
+    let axes = (1..all).find(|axes| largest(*axes) <= Some(LINES_MAX)).unwrap_or(all);
+    let firsts = distinct(keys.iter().map(|key| &key[..axes]));
+    firsts.into_iter().zip(1..).map(|(first, number)| part(chart, first, number)).collect()
+}
+
+/// The lines whose first axes have these values; colours are counted anew.
+fn part(chart: &Chart, first: &[(String, Value)], number: u32) -> Chart {
+    let words = first.iter().filter(|(_, at)| !at.is_null()).map(|(axis, at)| value::word(axis, at));
+    let label = words.collect::<Vec<_>>().join(" ");
+    let mut part = chart.part(format!("{}-{number}", chart.id), label, |key| key.starts_with(first));
+    let colours = distinct(part.series.iter().map(|line| line.colour));
+    for line in &mut part.series {
+        line.colour = colours.iter().position(|colour| *colour == line.colour).unwrap_or_default();
+    }
+    part
+}
+
+/// Counts for each measured line the later ones that nearly cover it.
+fn widen(chart: &mut Chart) {
+    let is_log = chart.y_type == "log";
+    let scaled = |y: f64| if is_log { y.ln() } else { y };
+    let [least, most] = chart.y_ends.map(scaled);
+    let height = most - if is_log { least } else { least.min(0.0) };
+    let covers = |later: &Drawn, line: &Drawn| {
+        let number = |x: &Value| Some(later.y[later.x.iter().position(|other| other == x)?]);
+        let is_near = |x: &Value, y: f64| {
+            number(x).is_some_and(|other| (scaled(other) - scaled(y)).abs() <= NEAR * height)
+        };
+        let near = line.x.iter().zip(&line.y).filter(|(x, y)| is_near(x, **y));
+        later.is_measured() && line.is_measured() && 2 * near.count() > line.x.len()
+    };
+    for index in 0..chart.series.len() {
+        let line = &chart.series[index];
+        let later = &chart.series[index + 1..];
+        chart.series[index].under = later.iter().filter(|later| covers(later, line)).count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::figure::{Figure, FigureKind};
+    use measure::record::Point;
+    use serde_json::json;
+
+    use super::*;
+    use crate::series_table::SeriesTable;
+
+    /// The charts of medians over size, with lines for services and operations.
+    fn charts(medians_ns: impl Iterator<Item = (&'static str, &'static str, u64, u64)>) -> Vec<Chart> {
+        let point = |(id, (service, operation, size, p50_ns)): (u64, (&str, &str, u64, u64))| {
+            let point = json!({
+                "id": id, "experiment": "e", "pattern": "ping-pong", "status": "measured", "repetition": 0, "wall_ns": 1,
+                "axes": {"service": service, "operation": operation, "size_bytes": size},
+                "latency": {
+                    "kind": "rtt_half", "count": 3, "min_ns": p50_ns, "p10_ns": p50_ns, "p50_ns": p50_ns, "p90_ns": p50_ns,
+                    "p99_ns": p50_ns, "p999_ns": p50_ns, "max_ns": p50_ns, "mean_ns": p50_ns,
+                    "mavericks": {"rule": "> 2 x mean", "count": 0},
+                },
+            });
+            serde_json::from_value(point).unwrap()
+        };
+        let points: Vec<Point> = (0..).zip(medians_ns).map(point).collect();
+        let figure = Figure {
+            experiments: vec!["e".to_owned()],
+            x: Some("size_bytes".to_owned()),
+            y: Some("latency.p50_ns".to_owned()),
+            series: ["service", "operation"].map(str::to_owned).into(),
+            ..Figure::new(FigureKind::Lines, "L")
+        };
+        of(Chart::new("f".to_owned(), &figure, &SeriesTable::new(&figure, crate::known(&points)).unwrap()))
+    }
+
+    #[test]
+    fn many_lines_are_drawn_in_charts_with_the_same_scale() {
+        let operations = ["send", "write", "read", "send_imm"];
+        let lines = |services: &'static [&'static str]| {
+            services.iter().flat_map(move |service| operations.map(|operation| (*service, operation)))
+        };
+        let medians = |(service, operation): (&'static str, &'static str)| {
+            [(64, 100), (4096, 300)]
+                .map(|(size, ns)| (service, operation, size, ns * (operation.len() as u64)))
+        };
+        let two = charts(lines(&["RC", "UC"]).flat_map(medians));
+        let shown = |charts: &[Chart]| -> Vec<(String, String, usize)> {
+            charts.iter().map(|chart| (chart.id.clone(), chart.label.clone(), chart.series.len())).collect()
+        };
+        let expected = [("f-1", "RC", 4), ("f-2", "UC", 4)];
+        assert_eq!(shown(&two), expected.map(|(id, label, lines)| (id.to_owned(), label.to_owned(), lines)));
+        assert_eq!((two[0].y_ends, two[1].y_ends), ([400.0, 2400.0], [400.0, 2400.0]));
+        let colours = |chart: &Chart| chart.series.iter().map(|line| line.colour).collect::<Vec<_>>();
+        assert_eq!([colours(&two[0]), colours(&two[1])], [[0, 1, 2, 3], [0, 1, 2, 3]]);
+        assert_eq!(shown(&charts(lines(&["RC"]).flat_map(medians))), [("f".to_owned(), String::new(), 4)]);
+    }
+
+    #[test]
+    fn a_line_below_others_is_wider() {
+        let medians = [("RC", 1000, 9000), ("UC", 1002, 9000), ("UD", 1001, 8990), ("XRC", 3000, 20_000)];
+        let lines = medians.into_iter().flat_map(|(service, small, large)| {
+            [(service, "send", 64, small), (service, "send", 4096, large)]
+        });
+        let under: Vec<usize> = charts(lines)[0].series.iter().map(|line| line.under).collect();
+        assert_eq!(under, [2, 1, 0, 0]);
+    }
+}
