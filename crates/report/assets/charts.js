@@ -72,27 +72,43 @@ const logYTicks = (chart, height) => {
   return { dtick: 1, minor: { ticks: "outside", ticklen: 2, showgrid: false } };
 };
 
-/** The range of y, which the charts of a figure share: with some room, and on a linear axis from 0. */
-const yRange = ({ y_type, y_ends }) => {
-  const [from, to] = y_type === "log" ? y_ends.map(Math.log10) : [Math.min(y_ends[0], 0), Math.max(y_ends[1], 0)];
+const withRoom = (from, to) => {
   const room = 0.05 * (to - from) || 0.5;
-  return [from === 0 && y_type === "linear" ? 0 : from - room, to + room];
+  return [from - room, to + room];
 };
 
-/** The numbers of a chart as comma-separated values: a line for each mark. */
-const csv = (chart) => {
+/** The range of x, which the charts of a figure share. */
+const xRange = ({ x_type, ticks }) => {
+  if (x_type === "category") return [-0.5, ticks.length - 0.5];
+  const places = ticks.map(([at]) => x_type === "log" ? Math.log10(at) : at);
+  return withRoom(Math.min(...places), Math.max(...places));
+};
+
+/** The range of y, which the charts of a figure share: on a linear axis from 0. */
+const yRange = ({ y_type, y_ends }) => {
+  if (y_type === "log") return withRoom(...y_ends.map(Math.log10));
+  const [from, to] = withRoom(Math.min(y_ends[0], 0), Math.max(y_ends[1], 0));
+  return [y_ends[0] < 0 ? from : 0, to];
+};
+
+/** Rows as comma-separated values. */
+const csv = (rows) => {
   const quoted = (text) => /[,"\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
   const cell = (value) => {
     const text = String(value ?? "");
     // A spreadsheet must not take a text for a formula.
     return quoted(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text);
   };
+  return rows.map((row) => row.map(cell).join(",") + "\n").join("");
+};
+
+/** The numbers of a chart: a row for each mark. */
+const chartRows = (chart) => {
   const kind = (series) => series.published ?? (series.at_best ? "link limit" : "measured");
   const marks = (of) => chart.marks_title === null ? [] : [of];
   const rows = chart.series.flatMap((series) => series.x.map((x, i) =>
     [series.name, kind(series), x, series.y[i], series.low[i], series.high[i], ...marks(series.marks[i])]));
-  return [["series", "kind", chart.x_title, chart.y_title, "low", "high", ...marks(chart.marks_title)], ...rows]
-    .map((row) => row.map(cell).join(",") + "\n").join("");
+  return [["series", "kind", chart.x_title, chart.y_title, "low", "high", ...marks(chart.marks_title)], ...rows];
 };
 
 /** Saves a text as a file. */
@@ -115,7 +131,7 @@ const standing = (drawing) => {
 const addDownloads = (box, chart) => {
   if (box.nextElementSibling?.classList.contains("downloads")) return;
   const name = chart.id.replace("-plot", "");
-  const saveCsv = () => save(csv(chart), "text/csv", name + ".csv");
+  const saveCsv = () => save(csv(chartRows(chart)), "text/csv", name + ".csv");
   const saveSvg = () => chart.kind === "surface" ? save(standing(box), "image/svg+xml", name + ".svg")
     : Plotly.downloadImage(box, { format: "svg", filename: name, width: 900, height: 520 });
   box.after(make("p", { class: "downloads screen" }, "Save as ",
@@ -134,6 +150,7 @@ const drawChart = async (chart) => {
   if (chart.x_type === "category") Object.assign(layout.xaxis, { categoryorder: "array", categoryarray: chart.ticks.map(([at]) => literal(at)) });
   if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { exponentformat: "none" }, logYTicks(chart, box.clientHeight));
   if (chart.kind === "histogram") layout.showlegend = true;
+  if (chart.kind === "lines") layout.xaxis.range = xRange(chart);
   if (chart.kind === "bars") Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();
   await Plotly.react(box, chart.series.map((series) => traces[chart.kind](chart, series)), layout, plotConfig());

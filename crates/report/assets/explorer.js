@@ -13,11 +13,8 @@ const select = (id, chosen = {}) => {
 };
 
 const fillList = () => {
-  const words = byId("point-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = page.data.points.filter((point) => {
-    const text = (point.name + " " + point.status + " " + JSON.stringify(point.axes)).toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const isListed = filterOf("point-filter");
+  const matches = page.data.points.filter((point) => isListed(point.name + " " + point.status + " " + JSON.stringify(point.axes)));
   const rows = matches.slice(0, LIST_MAX).map((point) => {
     const has = point.id in page.data.histograms;
     const note = point.status === "measured" ? (point.unstable ? " (unstable)" : "") : " (" + point.status.replace("_", " ") + ")";

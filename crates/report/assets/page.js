@@ -51,6 +51,12 @@ const sizeLabel = (bytes) => {
   return bytes + " B";
 };
 
+/** Whether a text contains all words of an input. */
+const filterOf = (id) => {
+  const words = byId(id).value.toLowerCase().split(/\s+/).filter(Boolean);
+  return (text) => words.every((word) => text.toLowerCase().includes(word));
+};
+
 /** The look that all charts share, in the colours of the moment. */
 const baseLayout = () => {
   const axis = { gridcolor: colour("line"), linecolor: colour("strong-line"), zeroline: false, ticks: "outside",

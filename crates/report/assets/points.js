@@ -26,23 +26,40 @@ const pointRow = (point, columns) => make("tr", {}, ...columns.map(([name, of], 
 const fillPoints = () => {
   const table = byId("points-table");
   if (table.tBodies.length) return;
-  const columns = pointColumns(page.data.points);
+  const all = page.data.points;
+  const columns = pointColumns(all);
+  const same = columns.filter(([, of]) => all.length > 1 && all.every((point) => cellText(of(point)) === cellText(of(all[0]))));
+  const varying = columns.filter((column) => !same.includes(column));
+  byId("points-same").textContent = same.length
+    ? "The same in all points: " + same.map(([name, of]) => `${name} ${cellText(of(all[0]))}`).join(", ") + "." : "";
   const body = make("tbody");
-  const show = (points) => body.replaceChildren(...points.map((point) => pointRow(point, columns)));
-  const heads = columns.map(([name, of]) => {
+  let sorted = all;
+  const shown = () => {
+    const isShown = filterOf("row-filter");
+    return sorted.filter((point) => isShown(columns.map(([, of]) => cellText(of(point))).join(" ")));
+  };
+  const show = () => {
+    const points = shown();
+    body.replaceChildren(...points.map((point) => pointRow(point, varying)));
+    byId("rows-shown").textContent = `${grouped(points.length)} of ${grouped(all.length)} points.`;
+  };
+  const heads = varying.map(([name, of]) => {
     const head = make("th", { scope: "col" }, make("button", { type: "button", class: "sort", onclick: () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const sorted = [...page.data.points].sort((a, b) => {
+      sorted = [...all].sort((a, b) => {
         const order = compareCells(of(a), of(b));
         const missing = of(a) === undefined || of(b) === undefined;
         return down && !missing ? -order : order;
       });
-      show(sorted);
+      show();
     } }, name));
     return head;
   });
   table.append(make("thead", {}, make("tr", {}, ...heads)), body);
-  show(page.data.points);
+  byId("row-filter").addEventListener("input", show);
+  byId("save-rows").addEventListener("click", () =>
+    save(csv([columns.map(([name]) => name), ...shown().map((point) => columns.map(([, of]) => of(point)))]), "text/csv", "points.csv"));
+  show();
 };

@@ -233,6 +233,13 @@ fn a_phone_does_not_scroll_sideways_and_all_points_can_be_listed() {
     assert!(seen.widths.1 <= 390, "the page is {} wide", seen.widths.1);
     assert_eq!(seen.fact("plots beyond the window"), "0");
     assert_eq!(seen.fact("rows"), fixture.points.len().to_string());
+    // What never varies is not a column.
+    assert!(seen.fact("same").starts_with("The same in all points: "), "{}", seen.fact("same"));
+    assert!(seen.fact("columns").starts_with("point;experiment;pattern;"), "{}", seen.fact("columns"));
+    let is_shown =
+        |point: &&Point| matches!(point.status, Status::Failed { .. }) && point.experiment == "uc-latency";
+    let shown = fixture.points.iter().filter(is_shown).count();
+    assert_eq!(seen.fact("filtered"), format!("{shown} {shown} of {} points.", fixture.points.len()));
     // Longer lists say that they can be narrowed.
     assert!(fixture.points.len() > 400);
     assert_eq!(seen.fact("listed"), "400");

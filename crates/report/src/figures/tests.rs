@@ -202,7 +202,7 @@ fn a_surface_is_a_drawing_that_needs_no_page() {
     assert!(!svg.contains("var(") && !svg.contains("<b>") && svg.ends_with("</svg>\n"), "{svg}");
     assert_eq!(svg.matches("<circle").count(), 4);
     let rows: Vec<&str> = drawings[0].csv.lines().collect();
-    assert!(rows[0].ends_with(",low,high,\"largest latency, rtt_half [ns]\""), "{}", rows[0]);
+    assert!(rows[0].ends_with(",low,high,\"largest latency, half a round trip [ns]\""), "{}", rows[0]);
     assert_eq!(rows[1], "RC,measured,64,1,0.99,1.05,1080");
     assert_eq!(rows.len(), 5);
 }

@@ -2,6 +2,7 @@
 //! the page's colours.
 
 use measure::figure::{Figure, FigureKind};
+use measure::record::LatencyKind;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -281,7 +282,7 @@ fn symbol(series_table: &SeriesTable, series: &Series, axis: &str) -> Option<&'s
 /// Shapes of plotly that each have an open form.
 const SYMBOLS: [&str; 6] = ["circle", "square", "diamond", "cross", "x", "star"];
 
-/// The quantity of y with its unit: `median latency, rtt_half [us]`.
+/// The quantity of y with its unit: `median latency, half a round trip [us]`.
 pub(super) fn y_title(series_table: &SeriesTable) -> String {
     let unit = if series_table.scale.label.is_empty() {
         String::new()
@@ -291,12 +292,19 @@ pub(super) fn y_title(series_table: &SeriesTable) -> String {
     y_name(series_table) + &unit
 }
 
-/// The quantity of y.
+/// The quantity of y. The meaning of a kind of latency stands for its name if there is room.
 pub(super) fn y_name(series_table: &SeriesTable) -> String {
-    let kinds: Vec<_> = series_table.kinds.iter().map(|kind| kind.name()).collect();
+    let word = |kind: &LatencyKind| {
+        let meaning = kind.meaning().split(',').next().unwrap_or_default();
+        if meaning.len() <= MEANING_MAX { meaning } else { kind.name() }
+    };
+    let kinds: Vec<&str> = series_table.kinds.iter().map(word).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
     format!("{}{kinds}", series_table.what)
 }
+
+/// The longest meaning of a kind of latency, in characters: the title of an axis has no more room.
+const MEANING_MAX: usize = 36;
 
 /// The axis in words, with its unit.
 pub(super) fn x_title(x: &str) -> String {

@@ -29,8 +29,8 @@
       .filter((svg) => svg.getBoundingClientRect().right > innerWidth + 1).length;
     lines.push("widths\t" + innerWidth + "\t" + Math.max(root.scrollWidth, document.body.scrollWidth));
     lines.push("plots beyond the window\t" + right);
-    lines.push("downloads\t" + document.querySelectorAll(".downloads button").length);
-    const [, csv] = document.querySelectorAll(".downloads button");
+    lines.push("downloads\t" + document.querySelectorAll(".figure .downloads button").length);
+    const [, csv] = document.querySelectorAll(".figure .downloads button");
     if (csv) {
       const made = [];
       const createObjectURL = URL.createObjectURL;
@@ -46,6 +46,18 @@
     lines.push("background\t" + getComputedStyle(document.body).backgroundColor);
     lines.push("chosen\t" + clean(document.querySelector("#chosen")?.textContent ?? ""));
     lines.push("listed\t" + document.querySelectorAll("#point-list button").length);
+    const filter = document.querySelector("#row-filter");
+    const rows = () => document.querySelectorAll("#points-table tbody tr").length;
+    if (rows()) {
+      lines.push("same\t" + clean(document.querySelector("#points-same").textContent));
+      const heads = [...document.querySelectorAll("#points-table th[scope=col]")].map((head) => head.textContent);
+      lines.push("columns\t" + clean(heads.join(";")));
+      filter.value = "failed uc-latency";
+      filter.dispatchEvent(new Event("input"));
+      lines.push("filtered\t" + rows() + " " + clean(document.querySelector("#rows-shown").textContent));
+      filter.value = "";
+      filter.dispatchEvent(new Event("input"));
+    }
     lines.push("rows\t" + document.querySelectorAll("#points-table tbody tr").length);
     lines.push("title\t" + clean(document.title));
     lines.push("ran\t" + String(window.injected ?? "nothing"));
