@@ -83,6 +83,12 @@ const statistics = (point, other) => {
     make("tbody", {}, ...statisticsRows(thresholds).map((row) => make("tr", {}, ...cells(row))))));
 };
 
+/** The file with every sample of a distribution, if the record has it. */
+const samplesFile = (point, name) => {
+  const kept = [...(point.kinds ?? []).map((timed) => [timed.latency.kind, timed]), ...(point.ends ?? []).map((end) => ["rank " + end.rank, end])];
+  return kept.find(([of]) => of === name)?.[1].samples;
+};
+
 /** What the bins of a point leave to say: their source, their width, what is beyond the last. */
 const binNotes = (id, letter) => {
   const bins = page.data.histograms[id];
@@ -91,7 +97,9 @@ const binNotes = (id, letter) => {
     const beyond = end.overflow
       ? `${grouped(end.overflow)} beyond the last bin (above ${us(bins.edges[bins.edges.length - 1])}), the largest ${us(end.max_ns)}`
       : `none beyond the last bin, the largest ${us(end.max_ns)}`;
-    const source = end.source === "samples" ? "samples" : "samples, from a recorded histogram";
+    const file = samplesFile(page.points.get(id), end.name);
+    const source = end.source !== "samples" ? "samples, from a recorded histogram"
+      : file ? `samples, all in ${file} in the directory of the run` : "samples";
     return `${letter}${end.name[0].toUpperCase()}${end.name.slice(1)}: ${grouped(end.total)} ${source}; ${beyond}.`;
   });
   const width = letter + (bins.logarithmic ? "Bins grow geometrically." : `Bins are ${grouped(bins.edges[1] - bins.edges[0])} ns wide.`);
