@@ -144,19 +144,36 @@ const percentileView = (ends, width, height) => {
 /** The middle of each window of a timeline, as the number of a sample. */
 const windowsOf = (end) => end.timeline.medians.map((_, window) => Math.round((window + 0.5) * end.total / end.timeline.medians.length));
 
-/** The largest one-way latency, and for how long a rank was preempted during it. */
-const largestMark = (end, unit) => {
-  const largest = page.points.get(end.id).one_way?.largest;
-  if (!largest || end.name !== "one_way") return [];
-  const preempted = Object.entries(largest.gaps_ns ?? {}).filter(([, ns]) => ns > 0).map(([rank, ns]) => `, rank ${rank} preempted for ${us(ns)}`);
-  const x = windowsOf(end)[end.timeline.largest.indexOf(Math.max(...end.timeline.largest))];
-  const at = largest.ns / unit.one;
-  const isLate = x > end.total / 2;
-  return [{ x, y: isLogY() ? Math.log10(at) : at, text: us(largest.ns) + preempted.join(""), showarrow: true, arrowcolor: colour("faint"),
-    ax: isLate ? -40 : 40, ay: 24, xanchor: isLate ? "right" : "left", font: { size: 11, color: colour("ink") } }];
+/** The largest samples of an end that are above 99.9 % of all. */
+const peakTrace = (end, unit) => {
+  const level = end.spectrum[40] ?? end.spectrum.at(-1);
+  const peaks = end.timeline.peaks.filter(([, ns]) => ns >= level);
+  return { type: "scatter", mode: "markers", showlegend: false, hoverinfo: "text", x: peaks.map(([at]) => at), y: peaks.map(([, ns]) => ns / unit.one),
+    marker: { color: seriesColour(end.index), size: 9, symbol: "circle-open" },
+    text: peaks.map(([at, ns]) => `${literal(end.label)}, sample ${grouped(at)}: ${us(ns)}`) };
 };
 
-/** The median and the largest latency of windows of consecutive messages. */
+/** The largest sample of an end and, if the record says so, for how long a rank was preempted during it. */
+const largestMark = (end, unit) => {
+  const [x, ns] = end.timeline.peaks[0];
+  const known = end.name === "one_way" ? page.points.get(end.id).one_way?.largest?.gaps_ns : null;
+  const preempted = Object.entries(known ?? {}).filter(([, gap]) => gap > 0).map(([rank, gap]) => `, rank ${rank} preempted for ${us(gap)}`);
+  const at = ns / unit.one;
+  const isLate = x > end.total / 2;
+  return { x, y: isLogY() ? Math.log10(at) : at, text: us(ns) + preempted.join(""), showarrow: true, arrowcolor: colour("faint"),
+    ax: isLate ? -40 : 40, ay: 24, xanchor: isLate ? "right" : "left", font: { size: 11, color: colour("ink") } };
+};
+
+/** Where the level of an end had shifted: a band with its name. */
+const shiftMarks = (end) => {
+  const [from, to] = end.timeline.shift.map((share) => share * end.total);
+  const color = seriesColour(end.index);
+  return { shape: { type: "rect", xref: "x", yref: "paper", x0: from, x1: to, y0: 0, y1: 1, line: { width: 0 }, fillcolor: faded(color, 0.1) },
+    annotation: { x: from, y: 1, yref: "paper", xanchor: "left", yanchor: "top", showarrow: false, text: literal(`${end.label}: the level shifted`),
+      font: { size: 11, color: colour("ink") } } };
+};
+
+/** The median and the largest latency of windows of consecutive messages, with marks of what disturbed them. */
 const timelineView = (ends, width, height) => {
   const followed = ends.filter((end) => end.timeline);
   const unit = unitOf(Math.max(...followed.flatMap((end) => end.timeline.largest)));
@@ -165,13 +182,15 @@ const timelineView = (ends, width, height) => {
     const color = seriesColour(end.index);
     const line = (name, values, style) => ({ type: "scatter", mode: "lines", name: literal(`${end.label}, ${name}`), x, y: values.map((ns) => ns / unit.one),
       line: { color, ...style }, hoverinfo: "text", text: values.map((ns, window) => `${literal(end.label)}, ${name} near sample ${grouped(x[window])}: ${us(ns)}`) });
-    return [line("median", end.timeline.medians, { width: 2 }), line("largest", end.timeline.largest, { width: 1, dash: "dot" })];
+    return [line("median", end.timeline.medians, { width: 2 }), line("largest", end.timeline.largest, { width: 1, dash: "dot" }), peakTrace(end, unit)];
   };
   const traces = followed.flatMap(lines);
   const layout = baseLayout();
   Object.assign(layout.xaxis, { title: { text: "number of the sample" }, rangemode: "tozero", exponentformat: "none" });
   latencyAxis(layout, unit, traces.flatMap((trace) => trace.y), height);
-  layout.annotations = followed.flatMap((end) => largestMark(end, unit));
+  const shifts = followed.filter((end) => end.timeline.shift).map(shiftMarks);
+  layout.shapes = shifts.map(({ shape }) => shape);
+  layout.annotations = [...followed.map((end) => largestMark(end, unit)), ...shifts.map(({ annotation }) => annotation)];
   return [traces, layout];
 };
 

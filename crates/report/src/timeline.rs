@@ -1,11 +1,17 @@
 //! How the samples of a point change over time: the median and the largest sample of windows of
-//! consecutive messages.
+//! consecutive messages, the largest samples of all, and a shift of the level.
+
+use std::cmp::Reverse;
 
 use measure::samples::blocks;
+use measure::step::step;
 use serde::Serialize;
 
 /// Of a window with more samples, the median is that of this many, evenly spread over the window.
 const OF_MEDIAN_MAX: usize = 1001;
+
+/// The samples that are marked: more would cover the lines.
+const PEAKS_MAX: usize = 5;
 
 /// Windows of equal length, up to one sample, in the order of the messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,6 +20,12 @@ pub(crate) struct Timeline {
     medians: Vec<u64>,
     /// The largest sample of each window, in ns.
     largest: Vec<u64>,
+    /// The largest samples, at most one of each window: the number of the sample, from 0, and its
+    /// size in ns.
+    peaks: Vec<(usize, u64)>,
+    /// The shares of the samples between which the level was another one, by the rule of
+    /// [`measure::step`]; up to 1 if it stayed.
+    shift: Option<(f64, f64)>,
 }
 
 impl Timeline {
@@ -22,12 +34,25 @@ impl Timeline {
         if windows.min(samples.len()) < 2 {
             return None;
         }
-        let largest = |window: &[u64]| window.iter().copied().max().unwrap_or_default();
-        Some(Self {
-            medians: blocks(samples, windows).map(median).collect(),
-            largest: blocks(samples, windows).map(largest).collect(),
-        })
+        let windows: Vec<&[u64]> = blocks(samples, windows).collect();
+        let medians: Vec<u64> = windows.iter().copied().map(median).collect();
+        let levels: Vec<f64> = medians.iter().map(|ns| *ns as f64).collect();
+        let shift = step(&levels).map(|step| (step.at_share, step.back_at_share.unwrap_or(1.0)));
+        let largest: Vec<u64> =
+            windows.iter().map(|window| window.iter().copied().max().unwrap_or_default()).collect();
+        Some(Self { peaks: peaks(&windows, &largest), medians, largest, shift })
     }
+}
+
+/// The largest samples, the largest first; each window has one.
+fn peaks(windows: &[&[u64]], largest: &[u64]) -> Vec<(usize, u64)> {
+    let mut order: Vec<usize> = (0..windows.len()).collect();
+    order.sort_by_key(|window| Reverse(largest[*window]));
+    let place = |window: usize| {
+        let before: usize = windows[..window].iter().map(|window| window.len()).sum();
+        before + windows[window].iter().position(|ns| *ns == largest[window]).unwrap_or_default()
+    };
+    order.into_iter().take(PEAKS_MAX).map(|window| (place(window), largest[window])).collect()
 }
 
 /// The lower median of some samples of a window, evenly spread. No window is empty.
@@ -50,6 +75,20 @@ mod tests {
         let timeline = Timeline::of(&samples, 10).unwrap();
         assert_eq!(timeline.medians, [[100; 5], [300; 5]].concat());
         assert_eq!(timeline.largest, [100, 100, 100, 100, 100, 300, 300, 9000, 300, 300]);
+        assert_eq!(timeline.peaks, [(7321, 9000), (5000, 300), (6000, 300), (8000, 300), (9000, 300)]);
+    }
+
+    #[test]
+    fn a_shift_of_the_level_is_known_with_its_end() {
+        let shift = |high: std::ops::Range<usize>| {
+            let samples: Vec<u64> = (0..4000)
+                .map(|message| if high.contains(&message) { 300 } else { 100 + message as u64 % 7 })
+                .collect();
+            Timeline::of(&samples, 40).unwrap().shift
+        };
+        assert_eq!(shift(1000..2000), Some((0.25, 0.5)));
+        assert_eq!(shift(1000..4000), Some((0.25, 1.0)));
+        assert_eq!(shift(0..0), None);
     }
 
     #[test]

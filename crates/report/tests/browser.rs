@@ -165,8 +165,8 @@ fn a_point_is_shown_in_three_views_and_beside_another() {
     let followed = one.kinds.iter().filter(|timed| timed.samples.is_some()).count();
     assert!(followed > 0);
     assert_eq!(drawn(format!("histogram={}&view=percentiles", one.id)).0, kinds);
-    // The medians and the largest of windows.
-    assert_eq!(drawn(format!("histogram={}&view=time", one.id)).0, 2 * followed);
+    // The medians and the largest of windows, and the largest of all.
+    assert_eq!(drawn(format!("histogram={}&view=time", one.id)).0, 3 * followed);
     for view in ["histogram", "percentiles", "time"] {
         let (traces, chosen) = drawn(format!("histogram={}&with={}&view={view}", one.id, other.id));
         assert!(traces > followed, "{view}: {traces}");
