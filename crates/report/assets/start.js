@@ -25,17 +25,21 @@ const followHash = async () => {
   if (location.hash === "#trust") byId("trust").open = true;
 };
 
-/** Paper is white whatever the screen is. */
-const printInLight = () => {
+/** Paper is white whatever the screen is, and has another width: the rules for print scale the drawings, which need a view box. */
+const prepareForPrint = () => {
   let before;
+  const drawings = () => document.querySelectorAll(".plot svg.main-svg");
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    redraw();
+    // The browser waits for nothing that is not done when this function returns.
+    page.data.charts.forEach((chart) => drawChart(chart));
+    for (const svg of drawings()) svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
   });
   addEventListener("afterprint", () => {
     if (before) root.dataset.theme = before;
     else delete root.dataset.theme;
+    for (const svg of drawings()) svg.removeAttribute("viewBox");
     redraw();
   });
 };
@@ -53,7 +57,7 @@ const listen = () => {
     clearTimeout(timer);
     timer = setTimeout(redraw, 200);
   });
-  printInLight();
+  prepareForPrint();
 };
 
 const start = async () => {

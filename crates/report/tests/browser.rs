@@ -54,6 +54,9 @@ fn every_figure_is_drawn_and_no_script_fails() {
     assert_eq!(seen.fact("background"), "rgb(246, 247, 249)");
     assert!(seen.fact("chosen").contains("No point is selected"));
     assert_eq!(seen.fact("rows"), "0");
+    // Each of the ten drawings of plotly is three elements.
+    assert_eq!(seen.fact("prepared for print"), "30 of 30");
+    assert_eq!(seen.fact("theme of print"), "rgb(246, 247, 249)");
 }
 
 /// The widths, colour schemes and views of a distribution at which a report is examined. A view
@@ -223,6 +226,7 @@ fn a_point_without_numbers_says_why() {
     let seen = open(&browser, &html(&fixture), &View { hash: &hash, ..WIDE });
     assert!(seen.fact("chosen").contains("transport retry counter exceeded"), "{seen:?}");
     assert_eq!(seen.fact("background"), "rgb(15, 18, 22)", "the hash sets the theme");
+    assert_eq!(seen.fact("theme of print"), "rgb(246, 247, 249)", "paper is white");
 }
 
 #[test]

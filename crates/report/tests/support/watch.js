@@ -59,6 +59,12 @@
       filter.dispatchEvent(new Event("input"));
     }
     lines.push("rows\t" + document.querySelectorAll("#points-table tbody tr").length);
+    // What is printed is ready when the event has been handled.
+    dispatchEvent(new Event("beforeprint"));
+    const drawn = [...document.querySelectorAll(".figure .plot svg.main-svg")];
+    lines.push("prepared for print\t" + drawn.filter((svg) => svg.hasAttribute("viewBox")).length + " of " + drawn.length);
+    lines.push("theme of print\t" + getComputedStyle(document.body).backgroundColor);
+    dispatchEvent(new Event("afterprint"));
     lines.push("title\t" + clean(document.title));
     lines.push("ran\t" + String(window.injected ?? "nothing"));
     parent.postMessage(lines.join("\n"), "*");
