@@ -3,12 +3,14 @@
 
 use std::cmp::Reverse;
 
-use measure::samples::blocks;
+use measure::samples::{SERIES_BLOCKS, blocks};
 use measure::step::step;
 use serde::Serialize;
 
 /// Of a window with more samples, the median is that of this many, evenly spread over the window.
 const OF_MEDIAN_MAX: usize = 1001;
+/// The same for the levels of which a shift is sought: it lasts for several of them.
+const OF_LEVEL_MAX: usize = 201;
 
 /// The samples that are marked: more would cover the lines.
 const PEAKS_MAX: usize = 5;
@@ -35,8 +37,10 @@ impl Timeline {
             return None;
         }
         let windows: Vec<&[u64]> = blocks(samples, windows).collect();
-        let medians: Vec<u64> = windows.iter().copied().map(median).collect();
-        let levels: Vec<f64> = medians.iter().map(|ns| *ns as f64).collect();
+        let medians: Vec<u64> = windows.iter().map(|window| median(window, OF_MEDIAN_MAX)).collect();
+        // The blocks from which the record says that a point is unstable.
+        let blocks = blocks(samples, SERIES_BLOCKS);
+        let levels: Vec<f64> = blocks.map(|block| median(block, OF_LEVEL_MAX) as f64).collect();
         let shift = step(&levels).map(|step| (step.at_share, step.back_at_share.unwrap_or(1.0)));
         let largest: Vec<u64> =
             windows.iter().map(|window| window.iter().copied().max().unwrap_or_default()).collect();
@@ -55,9 +59,9 @@ fn peaks(windows: &[&[u64]], largest: &[u64]) -> Vec<(usize, u64)> {
     order.into_iter().take(PEAKS_MAX).map(|window| (place(window), largest[window])).collect()
 }
 
-/// The lower median of some samples of a window, evenly spread. No window is empty.
-fn median(window: &[u64]) -> u64 {
-    let every = window.len().div_ceil(OF_MEDIAN_MAX);
+/// The lower median of at most `most` samples of a window, evenly spread. No window is empty.
+fn median(window: &[u64], most: usize) -> u64 {
+    let every = window.len().div_ceil(most);
     let mut some: Vec<u64> = window.iter().copied().step_by(every).collect();
     let middle = (some.len() - 1) / 2;
     *some.select_nth_unstable(middle).1

@@ -5,6 +5,7 @@ use measure::record::{Point, Status};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::chart::x_title;
 use crate::list::distinct;
 
 /// A column with its values.
@@ -95,8 +96,9 @@ pub(super) fn columns(points: &[Point], of_link: impl Fn(&Point) -> Option<f64>)
     let mut axes: Vec<&String> = points.iter().flat_map(|point| point.axes.keys()).collect();
     axes.sort_unstable();
     axes.dedup();
-    let axes =
-        axes.into_iter().map(|name| column(name, &|point| point.axes.get(name).cloned().unwrap_or_default()));
+    let axes = axes
+        .into_iter()
+        .map(|name| column(&x_title(name), &|point| point.axes.get(name).cloned().unwrap_or_default()));
     // All kinds but the main latency, in the order in which they appear.
     let timed = points.iter().flat_map(|point| point.kinds.iter().skip(1));
     let kinds = distinct(timed.map(|timed| timed.latency.kind));
