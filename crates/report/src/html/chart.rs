@@ -296,15 +296,15 @@ pub(super) fn y_title(series_table: &SeriesTable) -> String {
 pub(super) fn y_name(series_table: &SeriesTable) -> String {
     let word = |kind: &LatencyKind| {
         let meaning = kind.meaning().split(',').next().unwrap_or_default();
-        if meaning.len() <= MEANING_MAX { meaning } else { kind.name() }
+        if meaning.len() <= MEANING_MAX { meaning.to_owned() } else { kind.name().replace('_', " ") }
     };
-    let kinds: Vec<&str> = series_table.kinds.iter().map(word).collect();
+    let kinds: Vec<String> = series_table.kinds.iter().map(word).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
     format!("{}{kinds}", series_table.what)
 }
 
 /// The longest meaning of a kind of latency, in characters: the title of an axis has no more room.
-const MEANING_MAX: usize = 36;
+const MEANING_MAX: usize = 24;
 
 /// The axis in words, with its unit.
 pub(super) fn x_title(x: &str) -> String {

@@ -56,12 +56,15 @@ fn widen(chart: &mut Chart) {
     let [least, most] = chart.y_ends.map(scaled);
     let height = most - if is_log { least } else { least.min(0.0) };
     let covers = |later: &Drawn, line: &Drawn| {
-        let number = |x: &Value| Some(later.y[later.x.iter().position(|other| other == x)?]);
-        let is_near = |x: &Value, y: f64| {
-            number(x).is_some_and(|other| (scaled(other) - scaled(y)).abs() <= NEAR * height)
-        };
-        let near = line.x.iter().zip(&line.y).filter(|(x, y)| is_near(x, **y));
-        later.is_measured() && line.is_measured() && 2 * near.count() > line.x.len()
+        let other = |x: &Value| Some(later.y[later.x.iter().position(|other| other == x)?]);
+        let shared: Vec<f64> = line
+            .x
+            .iter()
+            .zip(&line.y)
+            .filter_map(|(x, y)| Some((scaled(other(x)?) - scaled(*y)).abs()))
+            .collect();
+        let near = shared.iter().filter(|apart| **apart <= NEAR * height).count();
+        later.is_measured() && line.is_measured() && 2 * near > shared.len()
     };
     for index in 0..chart.series.len() {
         let line = &chart.series[index];
@@ -134,5 +137,9 @@ mod tests {
         });
         let under: Vec<usize> = charts(lines)[0].series.iter().map(|line| line.under).collect();
         assert_eq!(under, [2, 1, 0, 0]);
+        // A shorter line covers a part.
+        let part = [("RC", "send", 64, 1000), ("RC", "send", 4096, 9000), ("UD", "send", 64, 1000)];
+        let under: Vec<usize> = charts(part.into_iter())[0].series.iter().map(|line| line.under).collect();
+        assert_eq!(under, [1, 0]);
     }
 }

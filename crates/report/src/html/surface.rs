@@ -203,7 +203,7 @@ impl<'a> Surface<'a> {
             @for height in [0.0].iter().chain(&heights) {
                 (text(seen(0.0, 1.0, *height, (-6.0, 4.0)), "end", "tick", &number(*height)))
             }
-            (text(seen(0.0, 1.0, self.top, (-40.0, -14.0)), "start", "name", &self.title()))
+            (text((10.0, 18.0), "start", "name", &self.title()))
             @for (index, at) in xs.iter().enumerate() {
                 (text(
                     seen(Self::place(index, xs.len()), 1.0, 0.0, (-4.0, 15.0)),
