@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Of a window with more samples, the median is that of this many, evenly spread over the window.
 const OF_MEDIAN_MAX: usize = 1001;
 /// The same for the levels of which a shift is sought: it lasts for several of them.
-const OF_LEVEL_MAX: usize = 201;
+const OF_LEVEL_MAX: usize = 101;
 
 /// The samples that are marked: more would cover the lines.
 const PEAKS_MAX: usize = 5;

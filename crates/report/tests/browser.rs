@@ -50,7 +50,7 @@ fn every_figure_is_drawn_and_no_script_fails() {
     assert_eq!(seen.plots, expected.map(|(id, traces)| (id.to_owned(), traces)));
     // Two buttons below each chart, and below the surface.
     assert_eq!(seen.fact("downloads"), "22");
-    assert_eq!(seen.fact("csv"), "text/csv of rows");
+    assert_eq!(seen.fact("csv"), "text/csv of rows,image/svg+xml of rows");
     assert_eq!(seen.fact("background"), "rgb(246, 247, 249)");
     assert!(seen.fact("chosen").contains("No point is selected"));
     assert_eq!(seen.fact("rows"), "0");

@@ -39,6 +39,7 @@
       HTMLAnchorElement.prototype.click = () => {};
       URL.createObjectURL = (blob) => { made.push(blob); return createObjectURL(blob); };
       csv.click();
+      document.querySelector(".surface + .downloads button")?.click();
       URL.createObjectURL = createObjectURL;
       HTMLAnchorElement.prototype.click = click;
       lines.push("csv\t" + made.map((blob) => blob.type + " of " + (blob.size > 100 ? "rows" : "nothing")).join());
