@@ -203,3 +203,6 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Guard(HostArguments),
 }
+
+#[cfg(test)]
+mod tests;

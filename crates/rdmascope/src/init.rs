@@ -14,7 +14,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   rdmascope init lat send -s 4..64KiB > my-plan.toml
   rdmascope init bw tcp -P 1,2,4 > my-plan.toml
-  rdmascope run my-plan.toml --local   with the options that say where to run
+  rdmascope run my-plan.toml --hosts node1,node2 --via 'ssh {host}'
 
 The options that say where ranks run (--hosts, --via, --cpus, HOST and others) are
 no part of a plan: give them to `rdmascope run`.";
