@@ -189,7 +189,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `fan-out`, `one-way`, `open-loop`, `overhead`, `pairs`, `ping-pong`, `prtt`, `stream`.
+    /// Name of the pattern in the plan, e.g. `ping-pong`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -265,7 +265,7 @@ pub struct Point {
     /// Why the point is unstable; absent where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstable: Option<String>,
-    /// Counters of the pattern and the device, e.g. `packets`, `rnr_waits`.
+    /// Counters of the pattern and the device, e.g. `packets_sent`, `rnr_waits`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
     /// Wall time of the whole point, set-up included, in ns.

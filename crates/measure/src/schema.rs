@@ -2,6 +2,8 @@
 //! comments are its descriptions. The published copies are docs/schema/run.schema.json and
 //! docs/schema/point.schema.json; a test keeps them fresh.
 
+pub mod reference;
+
 use std::cmp::Ordering;
 
 use schemars::generate::SchemaSettings;
@@ -55,32 +57,47 @@ impl Field {
 /// The keys of a table that a type reads, in alphabetical order, required keys first.
 pub fn fields<T: JsonSchema>() -> Vec<Field> {
     let schema = schema::<T>().to_value();
+    members(&schema, Some(&schema["$defs"]))
+}
+
+/// The words that a type reads, each with its meaning in one line.
+pub fn variants<T: JsonSchema>() -> Vec<(String, String)> {
+    constants(&schema::<T>().to_value())
+}
+
+/// Returns the keys of an object, in alphabetical order, required keys first. Their values have the
+/// words of the definitions, or without definitions the names of their types.
+fn members(schema: &Value, definitions: Option<&Value>) -> Vec<Field> {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let field = |(name, property): (&String, &Value)| Field {
         name: name.clone(),
-        value: words(property, &schema["$defs"]),
+        value: words(property, definitions),
         is_required: required.iter().any(|required| required == name),
-        help: property["description"].as_str().unwrap_or_default().replace("\n\n", " "),
+        help: description(property),
     };
     let mut fields: Vec<Field> = schema["properties"].as_object().into_iter().flatten().map(field).collect();
     fields.sort_by(Field::by_need);
     fields
 }
 
-/// The words that a type reads, each with its meaning in one line.
-pub fn variants<T: JsonSchema>() -> Vec<(String, String)> {
-    let schema = schema::<T>().to_value();
-    let variant = |of: &Value| {
-        let help = of["description"].as_str().unwrap_or_default().replace("\n\n", " ");
-        Some((of["const"].as_str()?.to_owned(), help))
-    };
+/// Returns the words of a choice, each with its meaning in one line.
+fn constants(schema: &Value) -> Vec<(String, String)> {
+    let variant = |of: &Value| Some((of["const"].as_str()?.to_owned(), description(of)));
     schema["oneOf"].as_array().into_iter().flatten().filter_map(variant).collect()
 }
 
-/// Describes a value in words.
-fn words(property: &Value, definitions: &Value) -> String {
+/// Returns the description of a schema in one line.
+fn description(schema: &Value) -> String {
+    schema["description"].as_str().unwrap_or_default().replace("\n\n", " ")
+}
+
+/// Describes a value in words. Without definitions, a type of its own is a link to its section.
+fn words(property: &Value, definitions: Option<&Value>) -> String {
     if let Some(name) = property["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return words(&definitions[name], definitions);
+        return match definitions {
+            Some(all) => words(&all[name], definitions),
+            None => format!("[{name}](#{})", name.to_lowercase()),
+        };
     }
     let is_null = |one: &Value| one["type"] == "null";
     let others = property["anyOf"].as_array().into_iter().flatten().filter(|one| !is_null(one));

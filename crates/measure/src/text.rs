@@ -18,6 +18,23 @@ pub fn plain(text: &str) -> String {
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Turns documentation of Rust into a sentence: `name` spells the target of each link of rustdoc.
+pub fn sentence(help: &str, name: fn(&str) -> String) -> String {
+    let mut text = String::new();
+    let mut rest = help;
+    while let Some((before, after)) = rest.split_once("[`") {
+        let Some((path, behind)) = after.split_once("`]") else { break };
+        text += before;
+        text += &format!("`{}`", name(path));
+        // The target of the link, if it has one.
+        let target = behind.strip_prefix('(').and_then(|behind| behind.split_once(')'));
+        rest = target.map_or(behind, |(_, behind)| behind);
+    }
+    text += rest;
+    let end = if text.ends_with(['.', ':']) { "" } else { "." };
+    text + end
+}
+
 /// Breaks a text into lines of at most 100 characters; `prefix` stands before all but the first.
 pub fn wrapped(text: &str, prefix: &str) -> String {
     let mut lines = String::new();

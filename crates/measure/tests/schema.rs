@@ -1,4 +1,5 @@
-//! The published JSON Schemas match the code, and what the code writes has their required fields.
+//! The published JSON Schemas and the reference of the record match the code, and what the code
+//! writes has their required fields.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -31,6 +32,18 @@ fn the_schema_of_a_run_is_fresh() {
 #[test]
 fn the_schema_of_a_point_is_fresh() {
     assert_fresh("point.schema.json", &measure::schema::point());
+}
+
+#[test]
+fn the_reference_of_the_record_is_fresh() {
+    let path = published("../record-reference.md");
+    let text = measure::schema::reference::record();
+    if env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let how = "is stale; rewrite it with: UPDATE_SCHEMA=1 cargo test -p measure --test schema";
+    assert!(found == text, "docs/record-reference.md {how}");
 }
 
 #[test]

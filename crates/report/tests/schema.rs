@@ -28,6 +28,19 @@ fn the_schemas_of_the_tables_are_fresh() {
 }
 
 #[test]
+fn the_page_names_every_column() {
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/export.md")).unwrap();
+    for schema in [schema::numbers(&[]), schema::samples()] {
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        for field in schema["fields"].as_array().unwrap() {
+            let name = field["name"].as_str().unwrap();
+            assert!(page.contains(&format!("`{name}`")), "docs/export.md does not name the column {name}");
+        }
+    }
+}
+
+#[test]
 fn no_axis_has_the_name_of_another_column() {
     let schema: Value = serde_json::from_str(&schema::numbers(&[])).unwrap();
     let columns: Vec<&str> =

@@ -5,7 +5,7 @@ use measure::expectation::Expectation;
 use measure::figure::{CostRow, Figure, FigureKind, Marked, Reference, Unit};
 use measure::finding::{Finding, FindingKind};
 use measure::schema::{Field, fields, variants};
-use measure::text::wrapped;
+use measure::text::{self, wrapped};
 
 use crate::application::{Application, Metric};
 use crate::pattern::registry::Row;
@@ -70,21 +70,9 @@ fn words(title: &str, words: &[(String, String)]) -> String {
     format!("\n## {title}\n\n{}", words.iter().map(word).collect::<String>())
 }
 
-/// Turns documentation into a sentence without links of rustdoc.
+/// Turns documentation into a sentence with the names that plans use.
 fn sentence(help: &str) -> String {
-    let mut text = String::new();
-    let mut rest = help;
-    while let Some((before, after)) = rest.split_once("[`") {
-        let Some((name, behind)) = after.split_once("`]") else { break };
-        text += before;
-        text += &format!("`{}`", plain(name));
-        // The target of the link, if it has one.
-        let target = behind.strip_prefix('(').and_then(|behind| behind.split_once(')'));
-        rest = target.map_or(behind, |(_, behind)| behind);
-    }
-    text += rest;
-    let end = if text.ends_with(['.', ':']) { "" } else { "." };
-    text + end
+    text::sentence(help, plain)
 }
 
 /// Turns a name of Rust into the name that plans use.

@@ -14,7 +14,7 @@ pub struct Calibration {
     /// earlier runs and of this one, this point included. Absent where nothing was compared. A
     /// point is `unstable` if its larger latency is above 3 times this value, or above 3 times
     /// the smallest of all points of its environment. The line of a point does not include later
-    /// points, so that readers mark it ([`crate::placement::mark`]).
+    /// points, so that readers mark it (docs/record.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_ns: Option<f64>,
 }

@@ -57,6 +57,7 @@ pub struct Latency {
 
 /// Outliers by a stated rule.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[schemars(rename = "Outliers")]
 pub struct Mavericks {
     /// The rule, e.g. `> 2 x mean`.
     pub rule: String,
