@@ -28,16 +28,16 @@ impl<'a> Key<'a> {
         self.read("a list of texts")
     }
 
-    pub(super) fn whole(self) -> Result<u64, Error> {
-        let expected = "a whole number";
+    pub(super) fn count(self) -> Result<u64, Error> {
+        let expected = "a count such as 1000 or \"10k\"";
         match self.entry.node {
             Node::Leaf(Value::String(_)) => self.parsed(expected, units::parse_count),
             _ => self.read(expected),
         }
     }
 
-    pub(super) fn whole_u32(self) -> Result<u32, Error> {
-        u32::try_from(self.whole()?).map_err(|_| self.wrong_type("a whole number below 2^32"))
+    pub(super) fn count_u32(self) -> Result<u32, Error> {
+        u32::try_from(self.count()?).map_err(|_| self.wrong_type("a count below 2^32"))
     }
 
     pub(super) fn wholes(self) -> Result<Vec<u64>, Error> {

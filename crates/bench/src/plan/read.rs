@@ -31,7 +31,7 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
             "title" => plan.title = key.text()?,
             "about" => plan.about = Some(key.text()?),
             "mpi" => plan.mpi = Some(key.text()?),
-            "seed" => plan.seed = Some(key.whole()?),
+            "seed" => plan.seed = Some(key.count()?),
             "experiment" => {
                 let tables = key.tables()?.iter();
                 plan.experiments =

@@ -74,17 +74,17 @@ settings! {
     /// Time that a point is measured for. Excludes `iterations`.
     duration_s: f64 = "duration", duration_s;
     /// Messages of a point (in each direction). Excludes `duration`.
-    iterations: u64 = "iterations", whole;
+    iterations: u64 = "iterations", count;
     /// Whether the record keeps every sample.
     keep_samples: bool = "keep_samples", flag;
     /// How often the ranks are started again, each time to measure all points of the experiment.
-    launches: u32 = "launches", whole_u32;
+    launches: u32 = "launches", count_u32;
     /// How often each launch measures all combinations of the axes; with `within` the least number.
-    repetitions: u32 = "repetitions", whole_u32;
+    repetitions: u32 = "repetitions", count_u32;
     /// With `within`, the largest number of repetitions.
-    repetitions_max: u32 = "repetitions_max", whole_u32;
+    repetitions_max: u32 = "repetitions_max", count_u32;
     /// Depth of the receive queue.
-    rx_depth: u32 = "rx_depth", whole_u32;
+    rx_depth: u32 = "rx_depth", count_u32;
     /// Thresholds in ns; the share of samples above each is reported.
     share_above_ns: Vec<u64> = "share_above_ns", wholes;
     /// Directory for files of samples, on the host of each rank of a pipeline.
@@ -92,9 +92,9 @@ settings! {
     /// How long a point may take, set-up included.
     timeout_s: f64 = "timeout", duration_s;
     /// Depth of the send queue.
-    tx_depth: u32 = "tx_depth", whole_u32;
+    tx_depth: u32 = "tx_depth", count_u32;
     /// Messages before the first that counts.
-    warmup: u64 = "warmup", whole;
+    warmup: u64 = "warmup", count;
     /// Half width of the 95 % confidence interval of the mean over the repetitions, as a share of
     /// the mean: a combination of the axes is measured again until its interval is as narrow
     /// (netperf's `-I` gives the whole width).

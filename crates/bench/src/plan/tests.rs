@@ -103,10 +103,13 @@ fn values_of_the_wrong_kind_are_refused() {
             "plans/x.toml:7: iterations in [[experiment]]: cannot read \"many\" as a count: write a whole number such as 1000, \
              10k or 1e6",
         ),
-        ("iterations = -5", "plans/x.toml:7: iterations in [[experiment]] must be a whole number, not -5"),
+        (
+            "iterations = -5",
+            "plans/x.toml:7: iterations in [[experiment]] must be a count such as 1000 or \"10k\", not -5",
+        ),
         (
             "tx_depth = 4294967296",
-            "plans/x.toml:7: tx_depth in [[experiment]] must be a whole number below 2^32, not 4294967296",
+            "plans/x.toml:7: tx_depth in [[experiment]] must be a count below 2^32, not 4294967296",
         ),
         ("keep_samples = 1", "plans/x.toml:7: keep_samples in [[experiment]] must be true or false, not 1"),
         (

@@ -104,13 +104,13 @@ fn experiment() -> Vec<Field> {
 /// Describes the values that a function reads.
 fn value_of(read: &str) -> &'static str {
     match read {
+        "count" | "count_u32" => "count such as 1000 or `\"10k\"`",
         "duration_s" => "duration such as `\"5s\"`",
         "flag" => "true or false",
         "share" => "share such as `\"2.5 %\"`",
         "size" => "size such as `\"64MiB\"`",
-        "text" => "text",
         "wholes" => "list of whole numbers",
-        _ => "whole number",
+        _ => "text",
     }
 }
 
@@ -213,7 +213,7 @@ const PLAN: [(&str, &str, bool, &str); 13] = [
         false,
         "Command that starts ranks of MPI, such as `mpirun -np {ranks}`; `--mpi` replaces it.",
     ),
-    ("seed", "whole number", false, "A number that the record keeps; it changes nothing."),
+    ("seed", "count", false, "A number that the record keeps; it changes nothing."),
     ("variables", "table", false, "Texts by name, see `[variables]`."),
 ];
 
