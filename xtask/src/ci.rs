@@ -48,8 +48,8 @@ usage: cargo xtask ci [--full]
   --full   adds the stages that take too long for every change: rooms, licences, the tests with all features, the
            tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual machines,
            every verbs program, every part of parity, the reports of three plans with axe-core, MPI launches, connections,
-           transfers and fleets whose processes are killed at many moments, a fleet of 1000 agents, and transfers of large
-           trees";
+           transfers and fleets whose processes are killed at many moments, a fleet of 1000 agents, transfers of large
+           trees, and the Debian package in a clean root";
 
 /// A stage of CI. Its time is printed at the end.
 struct Stage {
