@@ -27,7 +27,7 @@ const lineTrace = (chart, series) => {
   return { ...trace, ...bars, mode: "lines+markers", marker, customdata: series.ids };
 };
 
-/** What a link carries at best, across the bars: a stroke for each x, joined. */
+/** The link limit, across the bars: a stroke for each x, joined. */
 const strokes = (chart, series) => ({ ...lineTrace(chart, series), x: series.x.map(literal), mode: "lines+markers",
   marker: { color: seriesColour(series.colour), size: 22, symbol: "line-ew-open" } });
 

@@ -35,7 +35,7 @@ const bounded = (point, latency) => {
   return (ns) => us(ns) + (bound !== undefined && compares ? ` \u00b1 ${Math.ceil(bound)} ns` : "");
 };
 
-/** The latencies of a point: its kinds with the first messages beside them, or what each end saw. */
+/** The latencies of a point: its kinds with the first messages beside them, or what each rank timed. */
 const latencies = (point) => {
   const ends = (point.ends ?? []).filter((end) => end.latency);
   if (point.kinds?.length) {

@@ -1,5 +1,5 @@
-//! Sentences for readers use the words of the glossary: no string, comment or page has a word that
-//! `docs/glossary.md` retires.
+//! Sentences for readers use the words of the glossary: no string, comment, page, script or
+//! configuration has a word that `docs/glossary.md` retires.
 
 use std::fs;
 
@@ -12,6 +12,9 @@ const GLOSSARY: &str = "docs/glossary.md";
 
 /// The end of a word that texts on file transfers may use.
 const OF_FILES: &str = "(but of files)";
+
+/// Ends of the names of other files that people read.
+const LINES: [&str; 10] = ["css", "html", "js", "nhc", "py", "service", "sh", "timer", "toml", "yaml"];
 
 /// A row of the glossary's table "Retired words".
 struct Retired {
@@ -64,7 +67,7 @@ impl Sentences {
         let pieces = match path.rsplit_once('.').map(|(_, extension)| extension) {
             Some("rs") => of_source(text),
             Some("md") => of_page(text),
-            Some("toml") => of_lines(text),
+            Some(end) if LINES.contains(&end) => of_lines(text),
             _ => return,
         };
         for (line, piece) in pieces {
@@ -205,7 +208,8 @@ mod tests {
         let text = "A tide.\n\n```console\n$ tide\n```\n\nThe `tide` of a gate, and a ` tide.\n";
         assert_eq!(said("docs/a.md", text), ["docs/a.md:1", "docs/a.md:7", "docs/a.md:7"]);
         assert_eq!(said("plans/a.toml", "# tide\ntide_ = 1\n"), ["plans/a.toml:1"]);
-        assert_eq!(said("a.py", "# tide"), [""; 0]);
+        assert_eq!(said("a.py", "# tide"), ["a.py:1"]);
+        assert_eq!(said("a.png", "tide"), [""; 0]);
         assert_eq!(said(GLOSSARY, "A tide."), [""; 0]);
     }
 
