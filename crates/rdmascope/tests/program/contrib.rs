@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use bench::process::template::split;
 use serde_json::Value;
 
 use crate::support::{Ended, PROGRAM, Scratch, all_measured, finish, is_installed, python, skip};
@@ -150,6 +151,11 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     let metrics = || fs::read_to_string(scratch.at("textfile/rdmascope.prom")).unwrap();
     assert_eq!(run(&["lat", "send", "--local", "-n", "100", "--expect", "no_loss"]).status, Some(0));
     assert!(metrics().contains("rdmascope_expectation_met{") && metrics().contains("} 1\n"), "{}", metrics());
+    let unit = fs::read_to_string(contrib("systemd/rdmascope-textfile.service")).unwrap();
+    let starts = |line| str::strip_prefix(line, "ExecStart=/usr/libexec/rdmascope-textfile ");
+    let words = split(unit.lines().find_map(starts).unwrap()).unwrap();
+    let of_unit = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(matches!(of_unit.status, Some(0 | 3)), "{of_unit:?}");
     let not_met = run(&["lat", "send", "--local", "-n", "100", "--expect", NEVER_MET]);
     assert_eq!(not_met.status, Some(3), "{not_met:?}");
     let last = metrics();
