@@ -34,12 +34,16 @@ const TOLD_ATTRIBUTES: [&str; 2] = ["driver", "firmware"];
 /// The facts about a host that a comparison must have in common.
 const MATTERING_FACTS: [(&str, &str); 2] = [("cpu", "model"), ("cpu", "count")];
 /// The groups of facts that are told where they differ, and what of them changes all the time.
-const TOLD_GROUPS: [&str; 6] = ["cpu", "infiniband", "isolation", "kernel", "network", "power"];
+const TOLD_GROUPS: [&str; 7] = ["cpu", "infiniband", "isolation", "kernel", "mpi", "network", "power"];
 const CHANGING: [&str; 3] = ["affinity", "mhz", "state"];
 /// Settings of experiments that say what is measured. (Axes are matched point by point, and
 /// repetitions are units.)
 const MATTERING_SETTINGS: [&str; 6] =
     ["pattern", "iterations", "duration_s", "warmup", "tx_depth", "rx_depth"];
+
+/// The name of the difference between hosts. A change may have moved a job, so sides may differ in
+/// it, and a history may not.
+pub(super) const HOST: &str = "host";
 
 /// A value of a side: the values of all of its runs, if they differ.
 type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
@@ -135,7 +139,7 @@ fn see_device(device: &Device, facts: &mut Facts) {
 }
 
 fn see_host(host: &Environment, facts: &mut Facts) {
-    add(facts, false, "host".to_owned(), &host.hostname);
+    add(facts, false, HOST.to_owned(), &host.hostname);
     if let Some(cpus) = &host.pinned_cpus {
         add(facts, false, format!("CPUs of rank {}", host.rank), &format!("{cpus:?}"));
     }

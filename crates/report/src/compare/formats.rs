@@ -114,7 +114,7 @@ pub fn junit(sheet: &Sheet) -> String {
         host: sheet.last.host.clone(),
         properties: Vec::new(),
         failure: "worse",
-        tests: sheet.lines.iter().map(test).collect(),
+        tests: sheet.lines.iter().filter(|line| line.is_present).map(test).collect(),
     };
     let mut text = Vec::new();
     // Nothing fails that writes to memory.

@@ -4,7 +4,7 @@
 use measure::text::{counted, plain};
 
 use super::asked::{Asked, Order, Session};
-use super::differences;
+use super::differences::{self, Difference, HOST};
 
 /// The runs of a history.
 #[derive(Default)]
@@ -34,7 +34,8 @@ impl<'a> History<'a> {
         for session in by_start(asked.history) {
             // A session of another machine or of other settings says nothing about these.
             let differences = differences::between([&base, &[session.run]], &[]);
-            match differences.iter().find(|difference| difference.matters) {
+            let differs = |difference: &&Difference| difference.matters || difference.what == HOST;
+            match differences.iter().find(differs) {
                 Some(difference) => history.left_out.push(format!("{}: {difference}", plain(session.name))),
                 None => history.runs.push(*session),
             }

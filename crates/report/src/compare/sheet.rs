@@ -40,6 +40,8 @@ pub(super) struct Line {
     pub(super) cells: Vec<String>,
     pub(super) verdict: Word,
     pub(super) reason: String,
+    /// Whether this is the present verdict on its point: an earlier change of a trend is not.
+    pub(super) is_present: bool,
     /// The ratio with its interval, for a forest plot.
     pub(super) ratio: Option<Estimate>,
     /// A drawing of the series, for a page.
@@ -119,6 +121,7 @@ fn line(row: &Row) -> Line {
         cells: [plain(&row.point), base, new].into_iter().chain(numbers).collect(),
         verdict: row.verdict,
         reason,
+        is_present: true,
         ratio: estimate.map(|(value, [low, high])| Estimate { value, low, high }),
         drawing: None,
     }

@@ -400,6 +400,17 @@ fn a_trend_of_too_few_runs_of_one_placement_says_what_is_missing() {
 }
 
 #[test]
+fn a_regression_that_was_repaired_fails_no_test() {
+    let trend = found(&series((0..60).map(|run| (if (20..40).contains(&run) { 1300 } else { 1000 }, 30.0))));
+    assert_eq!((trend.verdict, trend.rows[0].changes.len()), (Word::Better, 2));
+    let junit = formats::junit(&trend.sheet());
+    assert_eq!((junit.matches("<testcase").count(), junit.matches("<failure").count()), (1, 0), "{junit}");
+    assert_eq!(trend.sheet().lines.len(), 2, "the table has both changes");
+    let worse = found(&series((0..40).map(|run| (if run < 20 { 1000 } else { 1300 }, 30.0))));
+    assert_eq!(formats::junit(&worse.sheet()).matches("<failure").count(), 1);
+}
+
+#[test]
 fn a_trend_names_changed_settings_of_the_plan() {
     let mut runs = series((0..30).map(|run| (if run < 15 { 1000 } else { 1300 }, 30.0)));
     for (run, _) in &mut runs[15..] {

@@ -313,6 +313,7 @@ impl Trend {
                 cells: [plain(&row.point), count.clone()].into_iter().chain(cells).collect(),
                 verdict,
                 reason: reason.to_owned(),
+                is_present: false,
                 ratio: None,
                 drawing,
             });
@@ -323,6 +324,7 @@ impl Trend {
         if row.changes.is_empty() || row.verdict == Word::Undecided {
             add(["-".to_owned(), "-".to_owned()], row.verdict, &row.reason);
         }
+        all.last_mut().into_iter().for_each(|last| last.is_present = true);
         all
     }
 }
