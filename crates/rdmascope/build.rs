@@ -1,5 +1,5 @@
 //! Tells the program where cargo links the library that `rdmascope exec` preloads: the program
-//! has a copy of it inside (`src/preload/embedded.rs`).
+//! has a copy of it inside (`src/preload/embedded.rs`). Strips the program of a release.
 
 use std::env;
 use std::path::PathBuf;
@@ -14,4 +14,7 @@ fn main() {
     let dependencies = dependencies.expect("a directory `deps` in one of the parents of OUT_DIR");
     let library = dependencies.join("librdmascope_preload.so");
     println!("cargo::rustc-env=PRELOAD_LIBRARY={}", library.display());
+    if env::var_os("PROFILE").is_some_and(|profile| profile == "release") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
+    }
 }

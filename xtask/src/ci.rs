@@ -40,7 +40,7 @@ const PACKAGES: [(&str, &str); 20] = [
 const REQUIRED: &str =
     "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,pandas,promtool,vm";
 /// The same for requirements that only root can meet.
-const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
+const REQUIRED_OF_ROOT: &str = "namespaces,slurm,tbf";
 
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]

@@ -144,7 +144,7 @@ const percentileView = (ends, width, height) => {
 /** The middle of each window of a timeline, as the number of a sample. */
 const windowsOf = (end) => end.timeline.medians.map((_, window) => Math.round((window + 0.5) * end.total / end.timeline.medians.length));
 
-/** The largest samples of an end that are above 99.9 % of all. */
+/** The largest samples of a rank that are above 99.9 % of all. */
 const peakTrace = (end, unit) => {
   const level = end.spectrum[40] ?? end.spectrum.at(-1);
   const peaks = end.timeline.peaks.filter(([, ns]) => ns >= level);
@@ -153,7 +153,7 @@ const peakTrace = (end, unit) => {
     text: peaks.map(([at, ns]) => `${literal(end.label)}, sample ${grouped(at)}: ${us(ns)}`) };
 };
 
-/** The largest sample of an end and, if the record says so, for how long a rank was preempted during it. */
+/** The largest sample of a rank and, if the record says so, for how long a rank was preempted during it. */
 const largestMark = (end, unit) => {
   const [x, ns] = end.timeline.peaks[0];
   const known = end.name === "one_way" ? page.points.get(end.id).one_way?.largest?.gaps_ns : null;
@@ -164,7 +164,7 @@ const largestMark = (end, unit) => {
     ax: isLate ? -40 : 40, ay: 24, xanchor: isLate ? "right" : "left", font: { size: 11, color: colour("ink") } };
 };
 
-/** Where the level of an end had shifted: a band with its name. */
+/** Where the level of a rank had shifted: a band with its name. */
 const shiftMarks = (end) => {
   const [from, to] = end.timeline.shift.map((share) => share * end.total);
   const color = seriesColour(end.index);

@@ -47,6 +47,13 @@ pub(super) fn started<'i>(
     let all = 0..members.len();
     let is_device_named = arguments.device.is_some() || members.iter().any(|member| member.device.is_some());
     let mut asked = Asked::of(arguments.subject.as_deref().unwrap_or(VERBS), arguments)?;
+    if is_device_named && !asked.is_verbs {
+        let subject = arguments.subject.as_deref().unwrap_or(SOCKETS);
+        return Err(Usage(format!(
+            "{subject} uses no device: choose an interface with --net, and name no devices"
+        ))
+        .into());
+    }
     let mut agents = prepared(arguments, way, members, asked.is_verbs, interrupt)?;
     agents.start(all.clone(), voice)?;
     if asked.is_verbs {

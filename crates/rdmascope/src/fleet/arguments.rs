@@ -51,7 +51,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "TEMPLATE")]
     pub(super) via: Option<String>,
     /// Path of rdmascope on the hosts [default: the path of this program].
-    #[arg(long, value_name = "PATH", requires = "via")]
+    #[arg(long, value_name = "PATH", conflicts_with = "local")]
     pub(super) agent_path: Option<String>,
     /// Time limit for starting an agent, such as 30 or 2min.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_above_zero)]

@@ -40,11 +40,13 @@ impl Way {
                 let list = std::env::var(NODES).map_err(|_| {
                     Usage("name the hosts with --hosts or --hosts-file, or try --local 4".to_owned())
                 })?;
-                launch.via.get_or_insert_with(|| SRUN.to_owned());
                 hosts::list(&list).map_err(|why| Usage(format!("{NODES}: {why}")))?
             }
         };
         let is_local = arguments.local.is_some();
+        if !is_local && std::env::var_os(NODES).is_some() {
+            launch.via.get_or_insert_with(|| SRUN.to_owned());
+        }
         let is_named = launch.via.as_ref().is_some_and(|via| via.contains("{host}"));
         if !is_local && !is_named {
             let words = "--via has to say how to reach a host, with {host} for its name: --via 'ssh {host}'";

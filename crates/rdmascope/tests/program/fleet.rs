@@ -356,6 +356,9 @@ fn what_cannot_be_examined_is_refused() {
         &["tcp", "--local", "4", "--at-most", "9Gb/s"],
         &["--at-most 9Gb/s: give a time such as \"5 us\""],
     );
+    scratch.write("hosts", "a devices=mlx5_0,mlx5_1\nb devices=mlx5_0,mlx5_1\n");
+    let words = ["tcp uses no device", "choose an interface with --net"];
+    refused(&["tcp", "--hosts-file", "hosts", via[0], via[1]], &words);
     scratch.write("hosts", "a\nb leaf\n");
     refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts, line 2: \"leaf\" is not group=NAME"]);
     scratch.run(&["lat", "shmem", "--local", "-n", "10", "--out", "other"]);
@@ -368,12 +371,14 @@ fn what_cannot_be_examined_is_refused() {
 
 /// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)).
 #[test]
-fn a_host_behind_a_slow_link_is_named() {
-    slow_host(&|switch| switch.shape(3, "tbf rate 200mbit burst 64k latency 100ms"), "throughput: sends ");
+fn a_host_behind_a_slow_link_is_named_and_none_without_it() {
+    let is_slow = |switch: &Switch| switch.shape(3, "tbf rate 200mbit burst 64k latency 100ms");
+    slow_host("tbf", &is_slow, "throughput: sends ");
 }
 
-/// Runs a fleet of namespaces, of which the fourth is made slow, and expects its name.
-pub(crate) fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: &str) {
+/// Runs a fleet of namespaces, of which the fourth is made slow by a queue of this name, and
+/// expects its name; then one in which all are alike.
+pub(crate) fn slow_host(queue: &str, slow: &dyn Fn(&Switch) -> Result<(), String>, expected: &str) {
     let scratch = Scratch::alone();
     let Some(switch) = Switch::new(8) else { return };
     let hosts = switch.names.join(",");
@@ -381,12 +386,16 @@ pub(crate) fn slow_host(slow: &dyn Fn(&Switch) -> Result<(), String>, expected: 
     let words: Vec<&str> =
         ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"].into_iter().chain(words).collect();
     if let Err(why) = slow(&switch) {
-        return skip("netem", &why);
+        return skip(queue, &why);
     }
     let ended = scratch.run(&[&words[..], &["slow"]].concat());
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stdout.contains(&format!(" ! {}: {expected}", switch.names[3])), "{}", ended.stdout);
     assert_eq!(named(&scratch.record("slow").0), [switch.names[3].clone()]);
+    switch.unshape(3);
+    let ended = scratch.run(&[&words[..], &["alike"]].concat());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("no culprit among 8 members"), "{}", ended.stdout);
 }
 
 /// Waits until a record in the making has so many points.

@@ -231,6 +231,16 @@ impl<'a> Words<'a> {
             Reason::TooNoisy => {
                 "the pairs vary so much that only a deficit above one half could have been seen".to_owned()
             }
+            Reason::SlowerThanBaseline => {
+                let effects = undecided
+                    .quantity
+                    .and_then(|index| self.examined.quantities.get(index)?.effects.as_ref());
+                let row = self.row(undecided.quantity.unwrap_or_default());
+                format!(
+                    "all members together are {} the earlier fleet: two sessions do not tell a change from drift",
+                    by(row, effects.map_or(0.0, |effects| effects.level))
+                )
+            }
             Reason::HostWithoutCells => "less than half of its pairs were measured".to_owned(),
             Reason::HalfOfItsPairs => "more than half of its pairs are suspect one by one".to_owned(),
             Reason::TwoOfFour => "four members are too few to tell two culprits apart".to_owned(),

@@ -199,7 +199,8 @@ fn maps(words: &Words<'_>, judged: &Judged, points: &[Point]) -> Markup {
         h3 { (title) }
         p class="caption" {
             (sentence(row.title)) (direction) ". White is the median of all pairs or better; the darkest is 90 % " (far)
-            " it and more. A cross has no number. A cell leads to its distribution."
+            " it and more. A cross has no number. A cell leads to its "
+            (if row.is_rate { "point." } else { "distribution." })
         }
         (map(words, row, judged, &ids, &title, |log| row.shown(row.of_log(log))))
         @let difference = asymmetry(judged);

@@ -35,6 +35,11 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     let has_floor = models.iter().any(|model| model.has_floor());
     for model in &models {
         undecided.extend(unjudged(model, has_floor));
+        undecided.extend(model.is_slower_than_baseline().then_some(Undecided {
+            quantity: Some(model.quantity),
+            place: None,
+            reason: Reason::SlowerThanBaseline,
+        }));
         let (found, broken) = claims::of(hosts, model);
         claims.extend(found);
         let place = |host| Undecided {

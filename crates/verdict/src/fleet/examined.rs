@@ -301,6 +301,9 @@ pub enum Reason {
     TooFewCells(usize),
     /// Only a deficit of more than half could have been seen.
     TooNoisy,
+    /// All hosts together are slower than in the baseline ([`Effects::level`]): two sessions do not
+    /// tell a change from drift.
+    SlowerThanBaseline,
     /// This host has less than half of the cells that the others have.
     HostWithoutCells,
     /// More than half of this host's pairs are suspect one by one.

@@ -87,6 +87,11 @@ impl Model {
         Some(value - pair.map(|host| of[host]).into_iter().fold(f64::INFINITY, f64::min))
     }
 
+    /// Whether all hosts together are slower than in the baseline, by the least deficit or more.
+    pub(super) fn is_slower_than_baseline(&self) -> bool {
+        self.baseline.is_some() && self.fit.level <= -self.level.least
+    }
+
     /// Whether there is a stated expectation.
     pub(super) fn has_floor(&self) -> bool {
         self.floor.is_some()

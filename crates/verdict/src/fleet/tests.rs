@@ -420,6 +420,12 @@ fn with_a_baseline_only_what_changed_is_named() {
     assert_eq!(named(&changed), [(0, Place::Host(7), false, true)].into());
     let level = changed.quantities[0].effects.as_ref().expect("effects").level;
     assert!((level - -0.1).abs() < 0.02, "the change of the whole fleet: {level}");
+    let slower = run(&hosts, &options, |asked| before(asked).map(|value| value - 0.3));
+    let reasons: BTreeSet<_> = slower.undecided.iter().map(|undecided| undecided.quantity).collect();
+    assert_eq!((slower.verdict, reasons), (Verdict::Undecided, [Some(0), Some(1)].into()));
+    assert!(slower.undecided.iter().all(|undecided| undecided.reason == Reason::SlowerThanBaseline));
+    let faster = run(&hosts, &options, |asked| before(asked).map(|value| value + 0.3));
+    assert_eq!(faster.verdict, Verdict::Healthy, "{:?}", faster.undecided);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) struct Series {
     /// scale.
     residuals: Vec<f64>,
     /// That scale: a share of the numbers.
-    scale: f64,
+    pub(crate) scale: f64,
 }
 
 /// The recording (`cargo xtask verdicts --record`), without series that are rows of clock steps.
@@ -68,6 +68,11 @@ impl Series {
         let scale = SCALE_OF_MAD * spread(&deviations)?.median;
         residuals.iter_mut().for_each(|residual| *residual /= scale);
         (scale >= LEAST_SCALE).then_some(Self { name, y, placements, residuals, scale })
+    }
+
+    /// The number of residuals.
+    pub(crate) fn len(&self) -> usize {
+        self.residuals.len()
     }
 
     /// A residual, in units of the scale of the series.
