@@ -70,7 +70,7 @@ Results go to standard output, everything else to standard error.
 
 Exit status:
   0  done
-  1  could not run or did not finish
+  1  could not run or did not finish, or a fleet or a comparison is not decided
   2  wrong usage or plan
   3  an expectation is not met, or a comparison or a fleet found something worse
   4  some points failed, and the others were measured
