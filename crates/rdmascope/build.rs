@@ -14,7 +14,8 @@ fn main() {
     let dependencies = dependencies.expect("a directory `deps` in one of the parents of OUT_DIR");
     let library = dependencies.join("librdmascope_preload.so");
     println!("cargo::rustc-env=PRELOAD_LIBRARY={}", library.display());
-    if env::var_os("PROFILE").is_some_and(|profile| profile == "release") {
+    let is = |name, value| env::var(name).is_ok_and(|found| found == value);
+    if is("PROFILE", "release") && is("DEBUG", "false") {
         println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     }
 }

@@ -49,7 +49,7 @@ usage: cargo xtask ci [--full]
            tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual machines,
            every verbs program, every part of parity, the reports of three plans with axe-core, MPI launches, connections,
            transfers and fleets whose processes are killed at many moments, a fleet of 1000 agents, transfers of large
-           trees, and the Debian package in a clean root";
+           trees, the Debian package in a clean root, the program for aarch64 in an emulation, and an installation by cargo";
 
 /// A stage of CI. Its time is printed at the end.
 struct Stage {

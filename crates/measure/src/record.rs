@@ -64,7 +64,7 @@ impl Run {
 /// `run.json`: everything about a run but its points.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Run {
-    /// [`SCHEMA_VERSION`] of the program that wrote the record.
+    /// Version of the record's format.
     pub schema_version: u32,
     /// The program that wrote the record.
     pub program: Program,

@@ -121,6 +121,11 @@ fn words(property: &Value, definitions: Option<&Value>) -> String {
         Some("integer") => "whole number".to_owned(),
         Some("number") => "number".to_owned(),
         Some("boolean") => "true or false".to_owned(),
+        Some("array") if property["prefixItems"].is_array() => {
+            let items = property["prefixItems"].as_array().into_iter().flatten();
+            let items: Vec<String> = items.map(|item| words(item, definitions)).collect();
+            format!("list of {}", items.join(", "))
+        }
         Some("array") => {
             let item = words(&property["items"], definitions);
             let few = property["maxItems"].as_u64().filter(|most| property["minItems"] == *most);

@@ -61,7 +61,7 @@ Values of options and of plans:
   rates   500, 10k, 2.5MHz, 1e5/s      per second
   sizes   64, 4KiB, 4K, 1MB            K is KiB, 1024 bytes; kB is 1000 bytes
   shares  2.5%, 2.5                    in percent
-  limits  5us, 0.1%, 10Gb/s            as of --expect: always with a unit
+  limits  5us, 0.1%, 10Gb/s            of --expect: with a unit, unless it is 0
 
 Tables fit the terminal; COLUMNS sets another width, and --color auto, always or
 never their colours (NO_COLOR=1 turns them off).

@@ -38,7 +38,8 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
-    /// Write each figure but tables into this directory instead, as SVG and its numbers as CSV.
+    /// Write each figure that is not a table into this directory instead: a drawing as SVG, its
+    /// numbers as CSV.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "text"])]
     pub(crate) figures: Option<PathBuf>,
 }
@@ -84,7 +85,7 @@ fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
     let shown = Points { points: record.points(), devices: &record.run().devices, patterns: PATTERNS };
     let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());
     let Drawings { drawn, tables, empty } = report::figures::drawings(record.run(), shown, &samples)?;
-    for (why, figures) in [("they are tables", tables), ("nothing was measured for them", empty)] {
+    for (why, figures) in [("they are tables", tables), ("there are no numbers for them", empty)] {
         if !figures.is_empty() {
             eprintln!("rdmascope: no drawing of these figures, because {why}: {}", figures.join(", "));
         }

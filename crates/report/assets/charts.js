@@ -52,7 +52,7 @@ const outlineTrace = (chart, series) => {
   return {
     type: "scatter", mode: "lines", name, x: series.x, y: series.y.map((count) => Math.max(count, chart.y_ends[0])),
     line: { shape: "hv", color, width: 1.3 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
-    text: series.x.map((edge, i) => i + 1 < series.x.length ? `${name}<br>${grouped(series.y[i])} samples from ${edge} up to ${series.x[i + 1]}` : ""),
+    text: series.x.map((edge, i) => i + 1 < series.x.length ? `${name}<br>${grouped(series.y[i])} samples from ${edge} up to ${series.x[i + 1]}, ${literal(chart.x_title)}` : ""),
   };
 };
 
@@ -120,10 +120,15 @@ const save = (text, type, download) => {
 
 /** A drawing of the page as a file: the page's rules for its class are copied into it. */
 const standing = (drawing) => {
-  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).map((rule) => rule.cssText)
-    .filter((text) => text.startsWith("." + drawing.getAttribute("class") + " ."));
+  const own = "." + drawing.getAttribute("class") + " ";
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules])
+    .filter((rule) => rule.selectorText?.startsWith(own)).map((rule) => rule.cssText);
   const copy = drawing.cloneNode(true);
-  copy.prepend(make("style", {}, rules.join("").replace(/var\(--([\w-]+)\)/g, (_, name) => colour(name))));
+  // A style of HTML would be no style to programs that are no browsers.
+  const style = document.createElementNS(drawing.namespaceURI, "style");
+  style.textContent = `svg { background: ${colour("surface")}; font-family: Helvetica, Arial, sans-serif; }`
+    + rules.join("").replace(/var\(--([\w-]+)\)/g, (_, name) => colour(name));
+  copy.prepend(style);
   return new XMLSerializer().serializeToString(copy);
 };
 

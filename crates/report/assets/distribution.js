@@ -1,5 +1,8 @@
 // The distribution of the selected point, and of a second one that it is compared with, in three views.
 
+/** The steps of a spectrum in which the share of the samples above it halves (`bins.rs`). */
+const STEPS_PER_HALF = 4;
+
 /** The distributions to draw: those of the selected point, then those of the other one. */
 const shownEnds = () => {
   const ids = [...new Set([explorer.id, explorer.other])].filter((id) => id in page.data.histograms);
@@ -123,7 +126,7 @@ const shareText = (above) => {
 /** The latency that a share of the samples does not exceed, over the share: each decade of the axis is a nine more. */
 const percentileView = (ends, width, height) => {
   const unit = unitOf(Math.max(...ends.flatMap((end) => end.spectrum)));
-  const above = (step) => 2 ** (-step / 4);
+  const above = (step) => 2 ** (-step / STEPS_PER_HALF);
   const traces = ends.map((end) => ({
     type: "scatter", mode: "lines", name: literal(end.label), line: { color: seriesColour(end.index), width: 1.8, shape: "hv" },
     x: end.spectrum.map((_, step) => 1 / above(step)), y: end.spectrum.map((ns) => ns / unit.one), hoverinfo: "text",
@@ -144,10 +147,10 @@ const percentileView = (ends, width, height) => {
 /** The middle of each window of a timeline, as the number of a sample. */
 const windowsOf = (end) => end.timeline.medians.map((_, window) => Math.round((window + 0.5) * end.total / end.timeline.medians.length));
 
-/** The largest samples of a rank that are above 99.9 % of all. */
+/** The largest sample of a rank, and others that are above 99.9 % of all. */
 const peakTrace = (end, unit) => {
-  const level = end.spectrum[40] ?? end.spectrum.at(-1);
-  const peaks = end.timeline.peaks.filter(([, ns]) => ns >= level);
+  const level = end.spectrum[10 * STEPS_PER_HALF] ?? end.spectrum.at(-1);
+  const peaks = end.timeline.peaks.filter(([, ns], rank) => rank === 0 || ns > level);
   return { type: "scatter", mode: "markers", showlegend: false, hoverinfo: "text", x: peaks.map(([at]) => at), y: peaks.map(([, ns]) => ns / unit.one),
     marker: { color: seriesColour(end.index), size: 9, symbol: "circle-open" },
     text: peaks.map(([at, ns]) => `${literal(end.label)}, sample ${grouped(at)}: ${us(ns)}`) };

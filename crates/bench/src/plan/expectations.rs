@@ -96,7 +96,10 @@ fn names(plan: &Plan, expectation: &Expectation) -> Result<(), String> {
     let short = if quantity.contains('.') {
         String::new()
     } else {
-        hint_or_all(quantity, &SHORT.map(|(short, _)| short))
+        // Of percentiles that are equally near, the higher one is more often meant.
+        let mut names = SHORT.map(|(short, _)| short);
+        names.reverse();
+        hint_or_all(quantity, &names)
     };
     let judged = match &expectation.experiments[..] {
         [] => all.into_iter().map(str::to_owned).collect(),

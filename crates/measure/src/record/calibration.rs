@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Calibration {
     /// Median time in which a cache line goes from one rank to the other, before the point, in ns.
     pub before_ns: f64,
-    /// The same after the point, in ns.
+    /// Median time in which a cache line goes from one rank to the other, after the point, in ns.
     pub after_ns: f64,
     /// The best core-to-core latency known of these two CPUs when the point ended, in ns: of
     /// earlier runs and of this one, this point included. Absent where nothing was compared. A

@@ -26,12 +26,12 @@ pub struct Fleet {
     /// The time for the fleet from its first round on, in s; absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// The rounds of the schedule that were measured in the part of that time that is for them;
-    /// absent while they are measured, and where time did not end them.
+    /// The rounds of the schedule that were measured in their part of the time (`time_s`); absent
+    /// while they are measured, and where time did not end them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_in_time: Option<u32>,
-    /// The part of that time that was left for suspects; absent until the schedule has ended, and
-    /// without a limit.
+    /// The part of the time (`time_s`) that was left for suspects; absent until the schedule has
+    /// ended, and without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_left: Option<FleetTimeLeft>,
     /// The least deficit that is said, as a share: 0.05 for 5 %.

@@ -29,7 +29,11 @@ fn section(title: &str, schema: &Value) -> String {
         lists += &item("", &format!("`{word}`: {}", plain(&help)));
     }
     let is_form = |form: &&Value| form["properties"].is_object();
-    for form in schema["oneOf"].as_array().into_iter().flatten().filter(is_form) {
+    let forms: Vec<&Value> = schema["oneOf"].as_array().into_iter().flatten().filter(is_form).collect();
+    if !forms.is_empty() {
+        lists += &item("", "One of these forms:");
+    }
+    for form in forms {
         lists += &item("", &plain(&description(form)));
         lists += &members(form, None).iter().map(|field| key(field, "  ")).collect::<String>();
     }

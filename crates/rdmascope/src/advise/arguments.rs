@@ -73,7 +73,7 @@ pub(crate) struct AdviseArguments {
     #[arg(long, value_name = "OPERATIONS", default_value = "send,write", value_delimiter = ',')]
     pub(crate) operation: Vec<OperationArgument>,
     /// Messages of each configuration in a round [default: as many as the budget allows].
-    #[arg(short = 'n', long, value_name = "N", value_parser = count(1..=u64::MAX))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = count(1_u64..))]
     pub(crate) iters: Option<u64>,
     /// Rounds of each comparison; fewer than 5 cannot distinguish two configurations.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(5..=20_u32))]
@@ -86,7 +86,7 @@ pub(crate) struct AdviseArguments {
     #[arg(long)]
     pub(crate) allow_loss: bool,
     /// Receives that are kept posted [default: as many as the queue holds].
-    #[arg(long, value_name = "N", value_parser = count(1..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = count(1_u32..))]
     pub(crate) rx_fill: Option<u32>,
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,

@@ -39,10 +39,10 @@ pub(crate) struct Amount {
     within: Option<f64>,
     /// Number of times to start the ranks anew and measure every point: numbers differ more between
     /// launches than within one. Medians over the launches follow the rows.
-    #[arg(long, value_name = "N", conflicts_with = "within", value_parser = count(1..=u32::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "within", value_parser = count(1_u32..))]
     launches: Option<u32>,
     /// Largest number of repetitions with --within [default: 30].
-    #[arg(long, value_name = "N", requires = "within", value_parser = count(1..=u32::MAX))]
+    #[arg(long, value_name = "N", requires = "within", value_parser = count(1_u32..))]
     repetitions_max: Option<u32>,
 }
 

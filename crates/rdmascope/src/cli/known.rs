@@ -364,7 +364,7 @@ impl Known {
             let of = self.window();
             let window = Arg::new(WINDOW).long(of.0).value_name("N");
             let window = window.short((self.suite == Suite::Osu).then_some('W'));
-            let window = window.value_parser(count(1..=u32::MAX)).conflicts_with("tx-depth");
+            let window = window.value_parser(count(1_u32..)).conflicts_with("tx-depth");
             flags.push(
                 window.help(format!("Messages of a window (in rdmascope: --tx-depth) [default: {}]", of.1)),
             );

@@ -47,10 +47,9 @@ pub(super) fn started<'i>(
     let all = 0..members.len();
     let is_device_named = arguments.device.is_some() || members.iter().any(|member| member.device.is_some());
     let mut asked = Asked::of(arguments.subject.as_deref().unwrap_or(VERBS), arguments)?;
-    if is_device_named && !asked.is_verbs {
-        let subject = arguments.subject.as_deref().unwrap_or(SOCKETS);
+    if let Some(subject) = arguments.subject.as_ref().filter(|_| is_device_named && !asked.is_verbs) {
         return Err(Usage(format!(
-            "{subject} uses no device: choose an interface with --net, and name no devices"
+            "{subject} uses no device: leave out --device and devices= in the file of hosts"
         ))
         .into());
     }

@@ -44,7 +44,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "local")]
     pub(super) hosts_file: Option<PathBuf>,
     /// Number of agents on this host, to try the command out.
-    #[arg(long, value_name = "N", conflicts_with = "via", value_parser = count(2..=u32::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "via", value_parser = count(2_u32..))]
     pub(super) local: Option<u32>,
     /// Command that starts an agent on a host, such as 'ssh {host}', 'ip netns exec {host}' or
     /// 'kubectl exec -i {host} --' [default in a Slurm job: srun].
@@ -57,7 +57,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_above_zero)]
     pub(super) start_timeout: Duration,
     /// Most agents that start at the same time.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = count(1..=u16::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = count(1_u16..))]
     pub(super) starts_at_once: u16,
     /// CPU to which every agent is pinned [default: none].
     #[arg(long, value_name = "N")]
@@ -79,7 +79,7 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = count(1..=ROUNDS_MAX))]
     pub(super) rounds: u32,
     /// Most pairs that are measured at the same time [default: as many as the schedule has].
-    #[arg(long, value_name = "N", value_parser = count(1..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = count(1_u32..))]
     pub(super) parallel: Option<u32>,
     /// Time for the whole fleet, such as 10min, once its agents have started. The schedule ends
     /// between two rounds, and leaves time for suspects; 10min is mostly enough for them.

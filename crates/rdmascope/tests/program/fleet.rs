@@ -357,7 +357,7 @@ fn what_cannot_be_examined_is_refused() {
         &["--at-most 9Gb/s: give a time such as \"5 us\""],
     );
     scratch.write("hosts", "a devices=mlx5_0,mlx5_1\nb devices=mlx5_0,mlx5_1\n");
-    let words = ["tcp uses no device", "choose an interface with --net"];
+    let words = ["tcp uses no device", "leave out --device and devices="];
     refused(&["tcp", "--hosts-file", "hosts", via[0], via[1]], &words);
     scratch.write("hosts", "a\nb leaf\n");
     refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts, line 2: \"leaf\" is not group=NAME"]);

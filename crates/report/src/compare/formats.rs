@@ -92,8 +92,8 @@ pub fn markdown(sheet: &Sheet) -> String {
     text
 }
 
-/// A JUnit report: a test for each line. It fails if the new side is worse, is an error if the new
-/// side failed, and is skipped if nothing was decided.
+/// A JUnit report: a test for each point (of a trend, its last change). It fails if the new side is
+/// worse, is an error if the new side failed, and is skipped if nothing was decided.
 #[must_use]
 pub fn junit(sheet: &Sheet) -> String {
     let test = |line: &Line| {

@@ -237,7 +237,7 @@ impl<'a> Words<'a> {
                     .and_then(|index| self.examined.quantities.get(index)?.effects.as_ref());
                 let row = self.row(undecided.quantity.unwrap_or_default());
                 format!(
-                    "all members together are {} the earlier fleet: two sessions do not tell a change from drift",
+                    "the median of all pairs is {} that of the earlier fleet: two sessions do not tell a change from drift",
                     by(row, effects.map_or(0.0, |effects| effects.level))
                 )
             }

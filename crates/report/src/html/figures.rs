@@ -133,7 +133,7 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
         p class="hint" {
             (errors)
             @if drawn.len() > 1 { " All panels have the same scales." }
-            @if is_hidden { " Wide lines: others nearly equal them and are drawn over them." }
+            @if is_hidden { " A wide line lies below others that nearly equal it." }
             @if let Some(origin) = series_table.origin() { " Dashed or hatched: " (origin) "." }
             @if series_table.numbers().any(|n| n.at_limit.is_some()) {
                 " Dotted: the link limit."

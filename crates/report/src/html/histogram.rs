@@ -77,6 +77,9 @@ pub(crate) fn render(
         let panel = format!("{id}-plot-{}", index + 1);
         page.panel(figure, panel, label, &merged, &kinds, limits);
     }
+    // Panels beside each other are compared.
+    let most = page.panels.iter().map(|panel| panel.y_ends[1]).fold(0.0, f64::max);
+    page.panels.iter_mut().for_each(|panel| panel.y_ends[1] = most);
     (page.html(figure, limits), page.panels)
 }
 

@@ -26,27 +26,45 @@ pub(crate) fn of(chart: Chart) -> Vec<Chart> {
 }
 
 /// A chart for each combination of the first axes, as few axes as leave at most [`LINES_MAX`] lines
-/// in each.
+/// in each, and not all axes: a chart of one line would compare nothing.
 fn split(chart: &Chart, keys: &[Key]) -> Vec<Chart> {
     let all = keys.iter().map(Vec::len).min().unwrap_or_default();
     let largest = |axes: usize| {
         grouped(keys.iter().map(|key| (&key[..axes], ()))).into_iter().map(|(_, lines)| lines.len()).max()
     };
-    let axes = (1..all).find(|axes| largest(*axes) <= Some(LINES_MAX)).unwrap_or(all);
+    let axes = (1..all).find(|axes| largest(*axes) <= Some(LINES_MAX)).unwrap_or(all.saturating_sub(1));
+    if axes == 0 {
+        return vec![chart.clone()];
+    }
+    let mut chart = chart.clone();
+    recolour(&mut chart.series, axes);
     let firsts = distinct(keys.iter().map(|key| &key[..axes]));
-    firsts.into_iter().zip(1..).map(|(first, number)| part(chart, first, number)).collect()
+    firsts.into_iter().zip(1..).map(|(first, number)| part(&chart, first, number)).collect()
 }
 
-/// The lines whose first axes have these values; colours are counted anew.
+/// Gives lines that differ only in the first axes one colour, in all charts.
+fn recolour(lines: &mut [Drawn], axes: usize) {
+    let rest = |line: &Drawn| line.key.get(axes..).map(<[_]>::to_vec);
+    let known: Vec<_> = lines.iter().map(|line| (rest(line), line.colour)).collect();
+    let first = |line: &Drawn| {
+        let own = rest(line);
+        known
+            .iter()
+            .find(|(other, _)| own.is_some() && *other == own)
+            .map_or(line.colour, |(_, colour)| *colour)
+    };
+    let colours: Vec<usize> = lines.iter().map(first).collect();
+    let used = distinct(colours.iter().copied());
+    for (line, colour) in lines.iter_mut().zip(colours) {
+        line.colour = used.iter().position(|other| *other == colour).unwrap_or_default();
+    }
+}
+
+/// The lines whose first axes have these values.
 fn part(chart: &Chart, first: &[(String, Value)], number: u32) -> Chart {
     let words = first.iter().filter(|(_, at)| !at.is_null()).map(|(axis, at)| value::word(axis, at));
     let label = words.collect::<Vec<_>>().join(" ");
-    let mut part = chart.part(format!("{}-{number}", chart.id), label, |key| key.starts_with(first));
-    let colours = distinct(part.series.iter().map(|line| line.colour));
-    for line in &mut part.series {
-        line.colour = colours.iter().position(|colour| *colour == line.colour).unwrap_or_default();
-    }
-    part
+    chart.part(format!("{}-{number}", chart.id), label, |key| key.starts_with(first))
 }
 
 /// Counts for each measured line the later ones that nearly cover it.
@@ -127,6 +145,13 @@ mod tests {
         let colours = |chart: &Chart| chart.series.iter().map(|line| line.colour).collect::<Vec<_>>();
         assert_eq!([colours(&two[0]), colours(&two[1])], [[0, 1, 2, 3], [0, 1, 2, 3]]);
         assert_eq!(shown(&charts(lines(&["RC"]).flat_map(medians))), [("f".to_owned(), String::new(), 4)]);
+        // A chart that lacks the first operation has the colours of the others.
+        let lacking = charts(lines(&["RC", "UC"]).filter(|line| *line != ("UC", "send")).flat_map(medians));
+        assert_eq!(colours(&lacking[1]), [1, 2, 3]);
+        // Seven values of the only axis that varies are one chart.
+        let services = ["A", "B", "C", "D", "E", "F", "G"];
+        let one = services.into_iter().map(|service| (service, "send", 64, 100));
+        assert_eq!(charts(one).iter().map(|chart| chart.series.len()).sum::<usize>(), 7);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn setting(axis: &str, value: &Value) -> Option<String> {
         return Some(words.replace("{}", &text)).filter(|words| !words.is_empty());
     }
     let unit = UNITS.iter().find(|(end, _)| axis.ends_with(end));
-    let name = plain(unit.map_or(axis, |(end, _)| axis.trim_end_matches(end)));
+    let name = plain(unit.map_or(axis, |(end, _)| axis.strip_suffix(end).unwrap_or(axis)));
     let name = name.split('_').map(|word| if word == "mpi" { "MPI" } else { word });
     let name = name.collect::<Vec<_>>().join(" ");
     Some(match (value, unit) {
@@ -57,8 +57,8 @@ const WORDS: [(&str, &str, &str); 15] = [
     ("family", "ipv6", "IPv6"),
     ("inline_max_bytes", "", "inline up to {} B"),
     ("mtu_bytes", "", "MTU {}"),
-    ("no_delay", "false", "small segments wait"),
-    ("no_delay", "true", "small segments at once"),
+    ("no_delay", "false", "Nagle's algorithm"),
+    ("no_delay", "true", "TCP_NODELAY"),
     ("pause_ns", "0", ""),
     ("poll", "busy", "busy polling"),
     ("send_poll", "poll", ""),

@@ -24,8 +24,8 @@ enum Noise {
     /// With the shape of a recorded series, each run alone.
     Recorded,
     /// The numbers of the recorded series in their order: neighbours resemble each other, and the
-    /// machine itself drifted, which no test can tell from a change. What the program's margin lets
-    /// through is a number to know.
+    /// machine itself drifted, which no test can tell from a change. The row has no bar: it says
+    /// how often the program's margin lets such drift through.
     InOrder,
     /// Autoregressive (0.4), with the heavy tails of Student's distribution of 4 degrees of
     /// freedom.
@@ -72,7 +72,7 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
 /// The changes that are found in a series, which changes by a step.
 fn found(noise: Noise, seed: u64, step: f64) -> Vec<usize> {
     let mut random = Random(seed);
-    let mut drawn = (3..).map(|number| Series::drawn(mixed(&[seed, number])));
+    let mut drawn = (3..1000).map(|number| Series::drawn(mixed(&[seed, number])));
     let recorded = drawn.find(|series| series.len() > RUNS).expect("a long series");
     let start = random.bits() % (recorded.len() - RUNS) as u64;
     let mut last = 0.0;
