@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use measure::environment::stat_field;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -134,9 +135,9 @@ impl Journal {
         // Another guard may be removing unlocked signs, and this one is unlocked for a moment.
         let _open = self.open()?;
         let stat = fs::read_to_string("/proc/self/stat")?;
-        // proc_pid_stat(5): the start time is field 22; field 2, in parentheses, may contain
-        // spaces. A process ID may be reused, and may mean another process in another namespace.
-        let started = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).unwrap_or("0");
+        // The start time. A process ID may be reused, and may mean another process in another
+        // namespace.
+        let started = stat_field(&stat, 22).unwrap_or("0");
         let number = HOLDERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{started}-{number}", std::process::id());
         let path = self.directory.join(format!("{HOLDER}{name}"));

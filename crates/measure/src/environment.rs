@@ -17,11 +17,13 @@ mod kernel;
 mod memory;
 mod network;
 mod pcie;
+mod process;
 #[cfg(test)]
 mod tests;
 
 use files::Facts;
 pub use files::{Root, distinct};
+pub use process::stat_field;
 
 impl Environment {
     /// The environment of this process.

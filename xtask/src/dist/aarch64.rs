@@ -1,7 +1,6 @@
 //! The program for aarch64, run under user-mode emulation.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
@@ -34,11 +33,7 @@ pub(super) fn run(dist: &Path) -> Result<()> {
     let directory = dist.join("aarch64");
     let target = format!("{TRIPLE}.{}", build::OLD_GLIBC);
     let words = ["cargo", "zigbuild", "--target", &target, "--locked", "--quiet", "--package", "rdmascope"];
-    eprintln!("xtask: dist: {}", words.join(" "));
-    let mut command = shell::command(&words);
-    command.env("CARGO_TARGET_DIR", &directory).env("PATH", build::with_tools()?);
-    let status = command.status().context("cannot start cargo")?;
-    ensure!(status.success(), "the build failed ({status})");
+    build::cargo(&words, &shell::root(), &directory, "")?;
     let program = directory.join(TRIPLE).join("debug/rdmascope");
     let out = tempfile::tempdir()?;
     for (words, expected) in RUNS {
@@ -51,12 +46,13 @@ pub(super) fn run(dist: &Path) -> Result<()> {
 /// Runs the program in the emulation, which its agents need as well.
 fn emulate(program: &Path, words: &str, expected: &str, out: &Path) -> Result<()> {
     let [words, expected] = [words, expected].map(|text| text.replace("OUT", &out.to_string_lossy()));
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("exec {EMULATED} \"$0\" \"$@\"")]).arg(program).args(words.split(' '));
+    let program = program.to_string_lossy();
+    let emulated: Vec<&str> = EMULATED.split(' ').chain([&*program]).chain(words.split(' ')).collect();
+    let mut command = shell::command(&emulated);
     if words.contains("--hosts") {
         command.args(["--via", &format!("env HOST={{host}} {EMULATED}")]);
     }
-    let output = command.output().context("cannot start sh")?;
+    let output = command.output().context("cannot start the emulator")?;
     let printed = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     let is_expected = output.status.success() && printed.contains(&expected);

@@ -61,12 +61,7 @@ impl Build {
         }
         output.push("release");
         words.extend(["--release", "--locked", "--package", "rdmascope"]);
-        eprintln!("xtask: dist: {}", words.join(" "));
-        let mut command = shell::command(&words);
-        command.current_dir(checkout).env("CARGO_TARGET_DIR", &directory);
-        command.env("RUSTFLAGS", flags(checkout)?).env("PATH", with_tools()?);
-        let status = command.status().context("cannot start cargo")?;
-        ensure!(status.success(), "the build failed ({status})");
+        cargo(&words, checkout, &directory, &flags(checkout)?)?;
         let program = output.join("rdmascope");
         let bytes = fs::metadata(&program)?.len();
         eprintln!("xtask: dist: {} ({bytes} B)", program.display());
@@ -97,6 +92,17 @@ impl Build {
         files::empty(&scratch)?;
         Ok(scratch)
     }
+}
+
+/// Runs cargo, or a tool of this project that cargo runs, in a checkout.
+pub(super) fn cargo(words: &[&str], checkout: &Path, directory: &Path, flags: &str) -> Result<()> {
+    eprintln!("xtask: dist: {}", words.join(" "));
+    let mut command = shell::command(words);
+    command.current_dir(checkout).env("CARGO_TARGET_DIR", directory);
+    command.env("RUSTFLAGS", flags).env("PATH", with_tools()?);
+    let status = command.status().context("cannot start cargo")?;
+    ensure!(status.success(), "the build failed ({status})");
+    Ok(())
 }
 
 /// Flags that put stable names for the directories of this machine into the program.

@@ -29,8 +29,7 @@ Builds the packages of a release into target/dist/out: a Debian package, a tarba
 an OCI image, the list of what is inside (CycloneDX) and the checksums of all.
 
   --deb      the Debian package alone
-  --check    installs each in a clean root, and runs it there: --version, the quick plan, exec, the manual pages. Only root
-             can
+  --check    installs each in a clean root, and runs it there: --version, the quick plan, exec, manual pages (only as root)
   --twice    builds all again in another directory, and compares the bytes
   --aarch64  builds the program for aarch64, and runs it under user-mode emulation; makes no package";
 

@@ -11,9 +11,9 @@ use super::quantities;
 use super::selections;
 use super::settings::IN_CODE;
 use super::text::{Entry, Node};
-use crate::Error;
 use crate::axis;
 use crate::point::PointSpec;
+use crate::{Error, hint};
 
 /// Reads the table `[[expect]]`.
 ///
@@ -96,10 +96,10 @@ fn names(plan: &Plan, expectation: &Expectation) -> Result<(), String> {
     let short = if quantity.contains('.') {
         String::new()
     } else {
+        let names = SHORT.map(|(short, _)| short);
         // Of percentiles that are equally near, the higher one is more often meant.
-        let mut names = SHORT.map(|(short, _)| short);
-        names.reverse();
-        hint_or_all(quantity, &names)
+        let near = hint(quantity, names.into_iter().rev());
+        if near.is_empty() { hint_or_all(quantity, &names) } else { near }
     };
     let judged = match &expectation.experiments[..] {
         [] => all.into_iter().map(str::to_owned).collect(),

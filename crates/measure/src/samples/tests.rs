@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::series::BlockSums;
 use super::*;
+use crate::environment::stat_field;
 
 /// Records ticks of the monotonic clock, which are nanoseconds.
 fn raw(ns: &[u64], scale: Scale) -> Samples {
@@ -59,7 +60,7 @@ fn an_absurd_array_is_refused() {
 /// Minor faults of this thread so far (proc_pid_stat(5), field 10).
 fn page_faults() -> u64 {
     let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
-    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(7).unwrap().parse().unwrap()
+    stat_field(&stat, 10).unwrap().parse().unwrap()
 }
 
 #[test]

@@ -181,7 +181,7 @@ pub fn meanwhile(point: &Point) -> Vec<String> {
         (!all.is_empty()).then(|| (end.rank, all.join(", ")))
     };
     let mut ends: Vec<(u32, String)> = point.ends.iter().filter_map(of).take(2).collect();
-    // Ranks on one host have the same counters, which are those of the host.
+    // The counters are those of the host: two ranks on one host have the same.
     ends.dedup_by(|(_, other), (_, first)| other == first);
     let ends: Vec<String> = ends.iter().map(|(rank, counts)| format!("rank {rank}: {counts}")).collect();
     let counted = (!ends.is_empty()).then(|| format!("     # counted meanwhile at {}", ends.join("; ")));

@@ -38,7 +38,7 @@ struct Shown {
     is_named: bool,
 }
 
-/// Returns the commands of a page: those of blocks, and those in backticks.
+/// Returns the commands that a page shows in code blocks and in backticks.
 fn shown(page: &str) -> BTreeSet<Shown> {
     let mut all = BTreeSet::new();
     let mut add = |text: &str, is_named| {

@@ -10,6 +10,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use measure::conditions::{Condition, Outcome, Technique};
+use measure::environment::stat_field;
 use measure::record::Point;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -428,7 +429,7 @@ fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
 /// Returns the CPU time of a process, in ticks of 10 ms (`utime` of proc_pid_stat(5)).
 fn user_ticks(pid: i32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(11)?.parse().ok()).unwrap_or(0)
+    stat_field(&stat, 14).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
 /// Returns the program without the rights of root; none if they cannot be dropped.

@@ -20,23 +20,22 @@ pub(crate) fn of(chart: Chart) -> Vec<Chart> {
     }
     let lines = chart.series.iter().filter(|line| line.is_measured());
     let keys: Vec<Key> = lines.map(|line| line.key.clone()).collect();
-    let mut charts = if keys.len() > LINES_MAX { split(&chart, &keys) } else { vec![chart] };
+    let mut charts = if keys.len() > LINES_MAX { split(chart, &keys) } else { vec![chart] };
     charts.iter_mut().for_each(widen);
     charts
 }
 
 /// A chart for each combination of the first axes, as few axes as leave at most [`LINES_MAX`] lines
-/// in each, and not all axes: a chart of one line would compare nothing.
-fn split(chart: &Chart, keys: &[Key]) -> Vec<Chart> {
+/// in some chart, and two lines: charts of one line would compare nothing.
+fn split(mut chart: Chart, keys: &[Key]) -> Vec<Chart> {
     let all = keys.iter().map(Vec::len).min().unwrap_or_default();
-    let largest = |axes: usize| {
-        grouped(keys.iter().map(|key| (&key[..axes], ()))).into_iter().map(|(_, lines)| lines.len()).max()
+    let largest = |axes: &usize| {
+        let charts = grouped(keys.iter().map(|key| (&key[..*axes], ())));
+        charts.into_iter().map(|(_, lines)| lines.len()).max().unwrap_or_default()
     };
-    let axes = (1..all).find(|axes| largest(*axes) <= Some(LINES_MAX)).unwrap_or(all.saturating_sub(1));
-    if axes == 0 {
-        return vec![chart.clone()];
-    }
-    let mut chart = chart.clone();
+    let compares = |axes: &usize| largest(axes) > 1;
+    let axes = (1..all).filter(compares).find(|axes| largest(axes) <= LINES_MAX);
+    let Some(axes) = axes.or_else(|| (1..all).rfind(compares)) else { return vec![chart] };
     recolour(&mut chart.series, axes);
     let firsts = distinct(keys.iter().map(|key| &key[..axes]));
     firsts.into_iter().zip(1..).map(|(first, number)| part(&chart, first, number)).collect()
@@ -151,7 +150,7 @@ mod tests {
         // Seven values of the only axis that varies are one chart.
         let services = ["A", "B", "C", "D", "E", "F", "G"];
         let one = services.into_iter().map(|service| (service, "send", 64, 100));
-        assert_eq!(charts(one).iter().map(|chart| chart.series.len()).sum::<usize>(), 7);
+        assert_eq!(shown(&charts(one)), [("f".to_owned(), String::new(), 7)]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub(super) fn setting(axis: &str, value: &Value) -> Option<String> {
     if let Some((.., words)) = WORDS.iter().find(is_meant) {
         return Some(words.replace("{}", &text)).filter(|words| !words.is_empty());
     }
-    let unit = UNITS.iter().find(|(end, _)| axis.ends_with(end));
-    let name = plain(unit.map_or(axis, |(end, _)| axis.strip_suffix(end).unwrap_or(axis)));
+    let unit = UNITS.iter().find_map(|(end, print)| Some((axis.strip_suffix(end)?, print)));
+    let name = plain(unit.map_or(axis, |(name, _)| name));
     let name = name.split('_').map(|word| if word == "mpi" { "MPI" } else { word });
     let name = name.collect::<Vec<_>>().join(" ");
     Some(match (value, unit) {

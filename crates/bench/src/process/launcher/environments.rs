@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use measure::clock::Deadline;
+use measure::environment::stat_field;
 use rustix::process::Pid;
 
 /// The variable that identifies the processes of one launch.
@@ -57,12 +58,6 @@ fn is_starting(pid: Pid) -> bool {
 fn starts(statm: &str, stat: &str) -> bool {
     let has_memory = statm.split(' ').next().is_some_and(|pages| !["", "0"].contains(&pages));
     has_memory && stat_field(stat, 51) == Some("0")
-}
-
-/// Returns a field of the contents of `/proc/PID/stat` by its number in proc(5), from the third on.
-/// The second field, the name of the process, may contain blanks and parentheses.
-pub(super) fn stat_field(stat: &str, number: usize) -> Option<&str> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)
 }
 
 /// Returns the value of a variable of an environment. `environment` has the format of

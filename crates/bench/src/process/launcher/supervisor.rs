@@ -12,6 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use measure::clock::{Clock, Deadline};
+use measure::environment::stat_field;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
@@ -21,7 +22,7 @@ use rustix::thread::sched_setaffinity;
 use super::super::child::status;
 use super::super::interrupt::Interrupt;
 use super::super::wait::wait;
-use super::environments::{TOKEN_VARIABLE, announcement, processes, stat_field};
+use super::environments::{TOKEN_VARIABLE, announcement, processes};
 use super::leavings::{ALONE, ASKED, KILLED, Leavings, REAP_INTERVAL};
 use super::slurm::SlurmJob;
 use super::usage::{Usage, of_children};
