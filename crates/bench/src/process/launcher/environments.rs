@@ -37,10 +37,15 @@ pub fn processes_with(name: &str, value: &str) -> Vec<(Pid, Vec<u8>)> {
 /// environment for a moment after `spawn` has returned: this function waits until it is filled.
 fn environment(pid: Pid) -> Option<Vec<u8>> {
     let deadline = Deadline::after(START);
+    let read = || std::fs::read(format!("/proc/{pid}/environ")).ok();
     loop {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-        if !environment.is_empty() || !is_starting(pid) || deadline.is_over() {
+        let environment = read()?;
+        if !environment.is_empty() || deadline.is_over() {
             return Some(environment);
+        }
+        if !is_starting(pid) {
+            // It may have been filled between the two looks.
+            return read();
         }
         std::thread::yield_now();
     }
