@@ -20,8 +20,14 @@ pub(crate) fn clear() {
     REQUESTED.store(false, Ordering::Relaxed);
 }
 
+/// Whether the point of this process has to end now.
+#[inline]
+pub(crate) fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
 /// Whether a measurement that ends at a time stamp is over: at that time, or because it is cut.
 #[inline]
 pub(crate) fn is_over(now: Ticks, end: u64) -> bool {
-    now.0 >= end || REQUESTED.load(Ordering::Relaxed)
+    now.0 >= end || is_requested()
 }

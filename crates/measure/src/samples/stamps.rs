@@ -57,7 +57,13 @@ impl Stamps {
 
     /// The stamps in the order of the messages.
     pub fn to_vec(&self) -> Vec<u64> {
-        self.pages.as_slice().iter().flat_map(|page| page.0).take(self.len).collect()
+        self.first(self.len as u64)
+    }
+
+    /// The stamps of the first `messages` messages, or of all if there are fewer, in their order.
+    pub fn first(&self, messages: u64) -> Vec<u64> {
+        let count = usize::try_from(messages).unwrap_or(usize::MAX).min(self.len);
+        self.pages.as_slice().iter().flat_map(|page| page.0).take(count).collect()
     }
 }
 

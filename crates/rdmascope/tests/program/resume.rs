@@ -195,8 +195,16 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
 #[test]
 fn a_signal_that_arrives_twice_at_once_is_one_and_cuts_the_point_of_each_pattern() {
     let scratch = Scratch::on_one_cpu();
-    for words in ["lat send --local", "bw write --local", "open-loop send --rate 1000"] {
-        let mut shell = scratch.shell(&format!("timeout -s INT 1 rdmascope {words} -D 30"));
+    for words in [
+        "lat send --local -D 30",
+        "bw write --local -D 30",
+        "open-loop send --rate 1000 -D 30",
+        "one-way send --local --pause 1ms -n 30k",
+        "one-way send --local -c UC --burst 7 --pause 1ms -n 30k",
+        "pipeline tcp --local --rate 1000 -D 30",
+        "overhead --local -n 1M --step post_send",
+    ] {
+        let mut shell = scratch.shell(&format!("timeout -s INT 1 rdmascope {words}"));
         let folder = scratch.at("bin");
         if !folder.exists() {
             fs::create_dir(&folder).unwrap();

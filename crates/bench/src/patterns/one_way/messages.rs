@@ -10,6 +10,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Watch;
 
@@ -53,7 +54,8 @@ pub(crate) trait Stamper {
     fn answered(&mut self, burst: u64, at: Ticks);
 }
 
-/// Posts the messages (rank 0).
+/// Posts the messages (rank 0); returns how many: all, unless the point is cut. Then the next
+/// message is the last of its burst, and no other burst follows.
 ///
 /// # Errors
 /// The errors of the endpoint; [`Error::Deadline`] when the receiver does not answer.
@@ -62,17 +64,20 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
     stamper: &mut S,
     watch: &mut Watch,
     pace: &Pace,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let clock = endpoint.clock();
     let pause = clock.ticks(pace.pause);
     let mut sender = Sender { clock, before: endpoint.try_sent()?, sent: 0, watch };
     let mut posted = 0;
     let mut due = 0;
     for burst in 0..pace.bursts() {
-        let end = (posted + pace.burst).min(pace.messages);
+        let mut end = (posted + pace.burst).min(pace.messages);
         while posted < end {
-            while sender.clock.now().0 < due {
+            while !cut::is_over(sender.clock.now(), due) {
                 sender.collect_or(endpoint, stamper, |endpoint| endpoint.idle_until(Ticks(due)))?;
+            }
+            if cut::is_requested() {
+                end = posted + 1;
             }
             let mark = if posted + 1 == end { Mark::Last } else { Mark::More };
             let at = sender.post(endpoint, stamper, posted, mark, pace.until_sent)?;
@@ -85,15 +90,23 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
         while sender.sent < posted {
             sender.collect_or(endpoint, stamper, E::idle)?;
         }
-        if answer(endpoint, pace, burst, &mut sender)? {
+        let is_answered = answer(endpoint, pace, burst, &mut sender)?;
+        if is_answered {
             stamper.answered(burst, clock.now());
-        } else if burst + 1 == pace.bursts() {
+        }
+        let is_last = burst + 1 == pace.bursts();
+        let is_over = is_last || cut::is_requested();
+        if is_over && !(is_last && is_answered) {
             // The receiver may not know that no more messages follow.
             endpoint.send_sync_as(CLOSING)?;
         }
         endpoint.replenish()?;
+        if is_over {
+            break;
+        }
     }
-    endpoint.flush()
+    endpoint.flush()?;
+    Ok(posted)
 }
 
 /// Waits for the answer to a burst, and where messages can be lost, for a limited time. Returns

@@ -59,6 +59,7 @@ impl Pattern for OneWay {
         command: command::COMMAND,
         shown: &SHOWN,
         axes: settings::AXES,
+        can_be_cut: |_| true,
         ..Row::named("one-way")
     };
     type Told = Stamped;

@@ -22,7 +22,7 @@ use crate::pattern::timed::packets;
 use crate::patterns::one_way::messages::{
     AFTER, BEFORE, EXCHANGES, Pace, READY, Stamper, exchange, submit, take,
 };
-use crate::point::{Length, PointSpec, Service};
+use crate::point::{PointSpec, Service};
 use crate::rank_clock::RankClock;
 
 /// Runs a rank's share: rank 0 posts messages, rank 1 receives them.
@@ -35,7 +35,7 @@ pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Opti
     let rank_clock = rank.rank_clock;
     let has_one_clock = rank.has_one_clock();
     let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, rank_clock)?;
-    let Length::Iterations(messages) = spec.length else { return Ok((Outcome::default(), None)) };
+    let messages = (stamped.column(Column::Submitted).len() as u64).saturating_sub(spec.warmup);
     let counters = if number == 0 { packets(messages, spec) } else { BTreeMap::new() };
     Ok((Outcome { counters, cpu, ..Outcome::default() }, Some(stamped)))
 }
@@ -56,12 +56,15 @@ fn stamp<E: Endpoint>(
     let count = if has_one_clock { 0 } else { EXCHANGES };
     let mut exchanged = Vec::with_capacity(4 * count as usize);
     exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
+    // The receiver does not know how many messages the sender has posted.
+    let mut posted = pace.messages;
     let (heard, cpu) = if rank == 0 {
         // The receiver allocates its arrays first.
         endpoint.await_sync_of(READY)?;
         endpoint.replenish()?;
         let (done, cpu) = watched(clock, || submit(endpoint, &mut stamps, &mut watch, &pace));
-        (done.map(|()| None)?, cpu)
+        posted = done?;
+        (None, cpu)
     } else {
         // The sender starts at this greeting: nothing may delay the receiver after it.
         let (heard, cpu) = watched(clock, || {
@@ -74,7 +77,7 @@ fn stamp<E: Endpoint>(
     // A rank that sleeps has no preemptions to watch for: it does not run while it sleeps.
     let sleeps = if rank == 0 { spec.message.send_poll.sleeps() } else { spec.message.poll.sleeps() };
     let watch = (!sleeps).then_some(watch);
-    Ok((Stamped::by(rank_clock, watch, stamps.columns(exchanged)), cpu))
+    Ok((Stamped::by(rank_clock, watch, stamps.columns(posted, exchanged)), cpu))
 }
 
 fn pace(spec: &PointSpec) -> Pace {
@@ -112,18 +115,18 @@ impl Arrays {
         })
     }
 
-    /// The stamps as columns, with those of the exchanges before and after.
-    fn columns(self, exchanged: Vec<u64>) -> BTreeMap<Column, Vec<u64>> {
+    /// The stamps of the first messages as columns, with those of the exchanges before and after.
+    fn columns(self, messages: u64, exchanged: Vec<u64>) -> BTreeMap<Column, Vec<u64>> {
         let (first, second) = match self.rank {
             0 => (Column::Submitted, Column::Completed),
             _ => (Column::Received, Column::Sent),
         };
         let columns = [
-            (first, self.first.to_vec()),
+            (first, self.first.first(messages)),
             (Column::Answered, self.answered.to_vec()),
             (Column::Exchanged, exchanged),
         ];
-        columns.into_iter().chain(self.second.map(|stamps| (second, stamps.to_vec()))).collect()
+        columns.into_iter().chain(self.second.map(|stamps| (second, stamps.first(messages)))).collect()
     }
 }
 

@@ -11,6 +11,7 @@ use measure::clock::{Clock, Ticks};
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::calls::{Batch, Calls, Step};
 use crate::endpoint::{Endpoint, Mark};
 
@@ -25,8 +26,8 @@ pub(super) struct Count {
     pub batches: u64,
 }
 
-/// Times batches until enough of them were complete, and records the time of each. Returns the
-/// number of incomplete batches: those in which a poll found nothing although it should have.
+/// Times batches until enough of them were complete or the point is cut, and records the time of
+/// each. Returns the number of incomplete batches: those in which a poll found nothing although it should have.
 ///
 /// # Errors
 /// The errors of the calls.
@@ -38,7 +39,7 @@ pub(super) fn time<B: Batch, R: Recorder>(
 ) -> Result<u64, Error> {
     let mut whole = 0;
     let mut incomplete = 0;
-    while whole < count.warmup + count.batches {
+    while whole < count.warmup + count.batches && !cut::is_requested() {
         batch.prepare()?;
         let before = clock.now();
         let done = batch.run()?;

@@ -77,6 +77,8 @@ impl Pattern for Overhead {
         command: command::COMMAND,
         shown: &table::SHOWN,
         axes: settings::AXES,
+        // The other rank of the connection manager's steps counts them.
+        can_be_cut: |spec| !Settings::of(spec).step.is_of_manager(),
         ..Row::named("overhead")
     };
     type Told = Cost;

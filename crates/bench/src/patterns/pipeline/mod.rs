@@ -75,6 +75,7 @@ impl Pattern for Samples {
         axes: settings::AXES,
         size_bytes: Some(settings::size_bytes),
         keeps_files: true,
+        can_be_cut: |_| true,
         ..Row::named("pipeline")
     };
     type Told = Told;

@@ -134,7 +134,7 @@ impl<E: Endpoint> Run<'_, E> {
         let before = Instant::now(&clock);
         let (done, cpu) =
             watched(clock, || generate(self.endpoint, timer, &mut signals, &mut log, &mut watch, &schedule));
-        done?;
+        let steps = done?;
         let tick_hz = Instant::now(&clock).tick_hz(&before);
         exchanged.extend(self.exchange(AFTER)?);
         alone.try_out(timer)?;
@@ -149,8 +149,8 @@ impl<E: Endpoint> Run<'_, E> {
             timer: alone.finish(self.spec).ok_or(Error::TooFewMessages { messages: 0 })?,
         };
         let columns = [
-            (Column::Due, log.due.to_vec()),
-            (Column::Submitted, log.submitted.to_vec()),
+            (Column::Due, log.due.first(steps)),
+            (Column::Submitted, log.submitted.first(steps)),
             (Column::Exchanged, exchanged),
         ];
         let stamped = Stamped::by(self.rank_clock, spins.then_some(watch), columns);

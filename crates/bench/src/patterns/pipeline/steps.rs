@@ -8,6 +8,7 @@ use std::time::Duration;
 use measure::clock::Ticks;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Watch;
 
@@ -164,6 +165,7 @@ impl Words {
 }
 
 /// Generates samples (rank 0), from when the receiver is ready until it has taken the last sample.
+/// Returns the number of steps that have passed: all, unless the point is cut.
 ///
 /// # Errors
 /// The errors of the endpoint and the timer; [`Error::Deadline`] when the receiver does not answer.
@@ -174,12 +176,12 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
     log: &mut L,
     watch: &mut Watch,
     schedule: &Schedule,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     await_target(endpoint)?;
     start_message(endpoint, schedule.start_message)?;
     timer.start()?;
     let mut step = 0;
-    while step < schedule.steps {
+    while step < schedule.steps && !cut::is_requested() {
         let mut turns = 0;
         let tick = timer.wait(step, |now| {
             watch.see(now);
@@ -196,7 +198,8 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
         log.generated(step, &tick, values, is_transmitted);
         step += tick.passed;
     }
-    close(endpoint, schedule)
+    close(endpoint, schedule)?;
+    Ok(step)
 }
 
 /// Sends the generator's message before the first sample.
