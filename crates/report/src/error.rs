@@ -101,10 +101,14 @@ pub enum Error {
         quantity: &'static str,
     },
     /// No combination of axes was measured in enough runs.
-    #[error("there is no trend to look for: no point was measured in {least} runs or more of one placement")]
+    #[error(
+        "there is no trend to look for: no point was measured in {least} runs or more of one placement{left_out}"
+    )]
     TooFewRuns {
         /// The least number of runs.
         least: usize,
+        /// What is said of runs that were left out; empty without such.
+        left_out: String,
     },
 }
 

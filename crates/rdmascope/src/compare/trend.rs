@@ -23,6 +23,9 @@ pub(crate) struct TrendArguments {
     /// Directories of runs, or directories with runs in them; at least 10 runs.
     #[arg(required = true, value_name = "RUN|DIR")]
     pub(crate) runs: Vec<String>,
+    /// Use runs of other hosts than those of the last run, too.
+    #[arg(long)]
+    pub(crate) anyway: bool,
     #[command(flatten)]
     pub(crate) looked_at: LookedAt,
     #[command(flatten)]
@@ -40,6 +43,7 @@ pub(crate) fn trend(arguments: &TrendArguments) -> anyhow::Result<ExitCode> {
         runs: &records.sessions(),
         quantities: &arguments.looked_at.quantity,
         margin: arguments.looked_at.margin,
+        anyway: arguments.anyway,
         patterns: PATTERNS,
     })?;
     arguments.output.write(&found.sheet(), &found)?;

@@ -45,20 +45,50 @@ const MATTERING_SETTINGS: [&str; 6] =
 /// it, and a history may not.
 pub(super) const HOST: &str = "host";
 
-/// A value of a side: the values of all of its runs, if they differ.
+/// The values of a run or of a side, by what they are of.
 type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
 
 /// Returns what differs between the runs of two sides, what matters first. `contrasts` are the axes
 /// in which all points of the sides differ.
 pub(super) fn between(sides: [&[&Run]; 2], contrasts: &[Difference]) -> Vec<Difference> {
-    let [base, new] = sides.map(|side| {
-        let mut facts = Facts::new();
-        side.iter().for_each(|run| see_system(run, &mut facts));
-        facts
-    });
-    let system = differing(&base, &new, "not known");
+    listed(sides, contrasts, of_all)
+}
+
+/// Returns what most runs of one side have and most of the other do not, what matters first: the
+/// place of a change between the sides may be off by a few runs.
+pub(super) fn changed(sides: [&[&Run]; 2]) -> Vec<Difference> {
+    listed(sides, &[], of_most)
+}
+
+/// Puts the facts of the runs of a side together.
+type Together = fn(&[Facts]) -> Facts;
+
+/// The values of all runs.
+fn of_all(runs: &[Facts]) -> Facts {
+    let mut all = Facts::new();
+    for (key, values) in runs.iter().flatten() {
+        all.entry(key.clone()).or_default().extend(values.iter().cloned());
+    }
+    all
+}
+
+/// Of each fact what most runs have; of two that are as frequent, the first.
+fn of_most(runs: &[Facts]) -> Facts {
+    let keys: BTreeSet<&(bool, String)> = runs.iter().flat_map(Facts::keys).collect();
+    let most = |key: &(bool, String)| {
+        let found: Vec<_> = runs.iter().map(|facts| facts.get(key)).collect();
+        let count = |values| found.iter().filter(|other| **other == values).count();
+        // The last of equal ones is the result.
+        found.iter().rev().max_by_key(|values| count(**values)).copied().flatten().cloned()
+    };
+    keys.into_iter().filter_map(|key| Some((key.clone(), most(key)?))).collect()
+}
+
+fn listed(sides: [&[&Run]; 2], contrasts: &[Difference], together: Together) -> Vec<Difference> {
+    let system = sides.map(|side| together(&side.iter().map(|run| system(run)).collect::<Vec<_>>()));
+    let system = differing(&system[0], &system[1], "not known");
     let mut all: Vec<Difference> =
-        contrasts.iter().cloned().chain(differing_settings(sides)).chain(system).collect();
+        contrasts.iter().cloned().chain(differing_settings(sides, together)).chain(system).collect();
     all.sort_by_key(|difference| !difference.matters);
     all
 }
@@ -66,8 +96,8 @@ pub(super) fn between(sides: [&[&Run]; 2], contrasts: &[Difference]) -> Vec<Diff
 /// The settings that differ of experiments that both sides have. An experiment of one side alone
 /// has no partner, and its settings matter to no other. Sides of one experiment each are compared
 /// whatever its name.
-fn differing_settings(sides: [&[&Run]; 2]) -> Vec<Difference> {
-    let [base, new] = sides.map(experiments);
+fn differing_settings(sides: [&[&Run]; 2], together: Together) -> Vec<Difference> {
+    let [base, new] = sides.map(|side| experiments(side, together));
     let both: Vec<(String, &Facts, &Facts)> = match (base.len(), new.len()) {
         (1, 1) => base.values().zip(new.values()).map(|(base, new)| (String::new(), base, new)).collect(),
         _ => {
@@ -105,25 +135,28 @@ fn add(facts: &mut Facts, matters: bool, what: String, text: &str) {
 }
 
 /// The settings of the experiments of a side's plans, by the experiment's name.
-fn experiments(side: &[&Run]) -> BTreeMap<String, Facts> {
-    let mut all: BTreeMap<String, Facts> = BTreeMap::new();
+fn experiments(side: &[&Run], together: Together) -> BTreeMap<String, Facts> {
+    let mut all: BTreeMap<String, Vec<Facts>> = BTreeMap::new();
     for experiment in side.iter().filter_map(|run| run.plan["experiments"].as_array()).flatten() {
-        let facts = all.entry(plain(experiment["name"].as_str().unwrap_or_default())).or_default();
+        let mut facts = Facts::new();
         for setting in MATTERING_SETTINGS {
             let found = &experiment[setting];
             if *found != Value::Null {
-                add(facts, true, setting.to_owned(), &value(found));
+                add(&mut facts, true, setting.to_owned(), &value(found));
             }
         }
+        all.entry(plain(experiment["name"].as_str().unwrap_or_default())).or_default().push(facts);
     }
-    all
+    all.into_iter().map(|(name, runs)| (name, together(&runs))).collect()
 }
 
-/// The program, the devices and the hosts.
-fn see_system(run: &Run, facts: &mut Facts) {
-    add(facts, false, "program".to_owned(), &format!("{} {}", run.program.name, run.program.version));
-    run.devices.iter().for_each(|device| see_device(device, facts));
-    run.environments.iter().for_each(|host| see_host(host, facts));
+/// The program, the devices and the hosts of a run.
+fn system(run: &Run) -> Facts {
+    let mut facts = Facts::new();
+    add(&mut facts, false, "program".to_owned(), &format!("{} {}", run.program.name, run.program.version));
+    run.devices.iter().for_each(|device| see_device(device, &mut facts));
+    run.environments.iter().for_each(|host| see_host(host, &mut facts));
+    facts
 }
 
 fn see_device(device: &Device, facts: &mut Facts) {

@@ -23,7 +23,11 @@ main.comparison { max-width: 72rem; margin: 0 auto; padding: 1rem 1.2rem 3rem; }
 .comparison th, .comparison td { text-align: right; padding: 0.2rem 0.6rem; border-top: 1px solid var(--line); }
 .comparison :is(th, td):is(:first-child, .said) { text-align: left; }
 .comparison :is(.worse, .failed, .differs) { color: var(--warn); font-weight: 600; }
-.comparison .series { width: 100%; height: 9rem; background: var(--sunken); }
+.comparison .series { display: grid; grid-template-columns: auto 1fr; gap: 0.2rem 0.6rem; margin: 0; }
+.comparison .series svg { width: 100%; height: 9rem; background: var(--sunken); }
+.comparison .series div { display: flex; justify-content: space-between; color: var(--soft); font-size: 0.9rem; }
+.comparison .series .numbers { flex-direction: column; text-align: right; white-space: nowrap; }
+.comparison .series .runs { grid-column: 2; overflow-wrap: anywhere; }
 .comparison .series .run { fill: var(--ink); }
 .comparison .series .change { stroke: var(--warn); stroke-width: 1.5; }
 ";

@@ -361,8 +361,11 @@ fn series(runs: impl Iterator<Item = (u64, f64)>) -> Vec<(Run, Vec<Point>)> {
 
 fn found(runs: &[(Run, Vec<Point>)]) -> trend::Trend {
     let runs = sessions(runs);
-    trend::trend(&trend::Asked { runs: &runs, quantities: &[], margin: 0.05, patterns: bench::PATTERNS })
-        .unwrap()
+    trend::trend(&of_series(&runs)).unwrap()
+}
+
+fn of_series<'a>(runs: &'a [Session<'a>]) -> trend::Asked<'a> {
+    trend::Asked { runs, quantities: &[], margin: 0.05, anyway: false, patterns: bench::PATTERNS }
 }
 
 #[test]
@@ -394,8 +397,7 @@ fn a_trend_of_too_few_runs_of_one_placement_says_what_is_missing() {
     assert_eq!((few.verdict, &*few.rows[1].reason), (Word::Undecided, "2 series need at least 12 runs"));
     let placed = series((0..18).map(|run| (1000, if run % 2 == 0 { 30.0 } else { 198.0 })));
     let placed = sessions(&placed);
-    let asked = trend::Asked { runs: &placed, quantities: &[], margin: 0.05, patterns: bench::PATTERNS };
-    let error = trend::trend(&asked).unwrap_err().to_string();
+    let error = trend::trend(&of_series(&placed)).unwrap_err().to_string();
     assert!(error.ends_with("in 10 runs or more of one placement"), "{error}");
 }
 
@@ -416,7 +418,29 @@ fn a_trend_names_changed_settings_of_the_plan() {
     for (run, _) in &mut runs[15..] {
         run.plan["experiments"][0]["iterations"] = json!(7);
     }
+    // One run before the change had them already, and one after it not yet.
+    for (run, iterations) in [(4, 7), (20, 100)] {
+        runs[run].0.plan["experiments"][0]["iterations"] = json!(iterations);
+    }
     let changes = &found(&runs).rows[0].changes;
     let lines: Vec<String> = changes[0].differences.iter().map(ToString::to_string).collect();
     assert_eq!((changes.len(), changes[0].run, &*lines), (1, 15, &["iterations: 100 -> 7".to_owned()][..]));
+}
+
+#[test]
+fn a_trend_is_of_the_hosts_of_its_last_run() {
+    let mut runs = series((0..30).map(|run| (if run % 3 == 1 { 3000 } else { 1000 }, 30.0)));
+    for (index, (run, _)) in runs.iter_mut().enumerate() {
+        let host = if index % 3 == 1 { "slow" } else { "fast" };
+        host.clone_into(&mut run.environments[0].hostname);
+    }
+    let trend = found(&runs);
+    assert_eq!((trend.runs.len(), trend.other_hosts.len()), (20, 10), "{trend:?}");
+    assert_eq!((trend.verdict, &*trend.other_hosts[0]), (Word::Same, "side: slow"));
+    assert!(formats::table(&trend.sheet()).contains("runs of other hosts, left out"));
+    let few = sessions(&runs[..14]);
+    let error = trend::trend(&of_series(&few)).unwrap_err().to_string();
+    assert!(error.ends_with("than the last are left out (9): keep them with --anyway"), "{error}");
+    let all = trend::trend(&trend::Asked { anyway: true, ..of_series(&few) }).unwrap();
+    assert_eq!(all.runs.len(), 14);
 }

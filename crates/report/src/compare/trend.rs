@@ -11,7 +11,7 @@ use verdict::trend::{SEGMENT, find};
 
 use super::asked::{Measured, Session};
 use super::comparison::Word;
-use super::differences::{Difference, between};
+use super::differences::{Difference, HOST, between, changed};
 use super::history::by_start;
 use super::number::Number;
 use super::sheet::{Line, Sheet, percent, ratio};
@@ -28,6 +28,8 @@ pub struct Asked<'a> {
     pub quantities: &'a [String],
     /// The ratio, as a share, up to which levels count as the same.
     pub margin: f64,
+    /// Whether runs of other hosts than those of the last run are used, too.
+    pub anyway: bool,
     /// The patterns that the program knows.
     pub patterns: Patterns,
 }
@@ -45,6 +47,8 @@ pub struct Trend {
     pub rows: Vec<Row>,
     /// Points of too few runs of one placement, in words.
     pub left_out: Vec<String>,
+    /// Runs of other hosts than those of the last run, in words.
+    pub other_hosts: Vec<String>,
     /// The verdict on the present level of all points.
     pub verdict: Word,
     /// The same in a sentence.
@@ -64,6 +68,9 @@ pub struct Row {
     pub help: String,
     /// The numbers, in the order of the runs.
     pub series: Vec<Value>,
+    /// The smallest and the largest of them, printed.
+    #[serde(skip)]
+    pub ends: [String; 2],
     /// The changes, in their order.
     pub changes: Vec<Change>,
     /// Whether the last change made the number worse or better, and whether that is known.
@@ -95,7 +102,7 @@ pub struct Change {
     pub ratio: f64,
     /// Whether it made the number worse or better.
     pub verdict: Word,
-    /// What else changed between the runs around it.
+    /// What else differs between most runs since the change before it, and most runs until the next.
     pub differences: Vec<Difference>,
 }
 
@@ -107,6 +114,7 @@ pub struct Change {
 /// direction.
 pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
     let runs = by_start(asked.runs);
+    let (runs, other_hosts) = if asked.anyway { (runs, Vec::new()) } else { of_last_hosts(runs) };
     let measured = runs.iter().enumerate().flat_map(|(run, session)| {
         let points = session.points.iter().filter(|point| point.status == Status::Measured);
         points.map(move |point| ((&point.experiment, &point.axes), (run, point)))
@@ -124,7 +132,13 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
     let is_long = |series: &Series<'_>| series.compared().len() >= 2 * SEGMENT;
     let quantities = all.iter().filter(|series| is_long(series)).count();
     if quantities == 0 {
-        return Err(Error::TooFewRuns { least: 2 * SEGMENT });
+        let left_out = match other_hosts.len() {
+            0 => String::new(),
+            count => {
+                format!("; runs of other hosts than the last are left out ({count}): keep them with --anyway")
+            }
+        };
+        return Err(Error::TooFewRuns { least: 2 * SEGMENT, left_out });
     }
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
@@ -132,7 +146,7 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
         let is_shown = |axis: &str| axis == "size_bytes" || varying.has(series.experiment, axis);
         let point = axes_text(series.axes, is_shown);
         if is_long(&series) {
-            rows.push(series.row(point, quantities, asked.margin, &runs));
+            rows.push(series.row(point, quantities, asked, &runs));
         } else {
             let counts = format!("{} of {} runs", series.compared().len(), series.values.len());
             left_out.push(format!("{} {point}: {counts}", plain(series.experiment)));
@@ -141,7 +155,24 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
     let names = runs.iter().map(|session| session.name.to_owned()).collect();
     let (verdict, sentence) = said(&rows);
     let last = runs.last().map(|last| Measured::of(last)).unwrap_or_default();
-    Ok(Trend { runs: names, last, margin: asked.margin, rows, left_out, verdict, sentence })
+    Ok(Trend { runs: names, last, margin: asked.margin, rows, left_out, other_hosts, verdict, sentence })
+}
+
+/// The runs on the hosts of the last one, and the others in words: a change from one machine to
+/// another is none in time.
+fn of_last_hosts<'s, 'a>(runs: Vec<&'s Session<'a>>) -> (Vec<&'s Session<'a>>, Vec<String>) {
+    let mut other = Vec::new();
+    let Some(last) = runs.last().map(|last| last.run) else { return (runs, other) };
+    let is_kept = |session: &&Session<'_>| {
+        let differences = between([&[last], &[session.run]], &[]);
+        let Some(hosts) = differences.into_iter().find(|difference| difference.what == HOST) else {
+            return true;
+        };
+        other.push(format!("{}: {}", plain(session.name), hosts.values[1]));
+        false
+    };
+    let kept = runs.into_iter().filter(is_kept).collect();
+    (kept, other)
 }
 
 /// The numbers of the runs that have one, of one point.
@@ -182,23 +213,25 @@ impl<'a> Series<'a> {
         self.values.iter().filter(|value| value.is_compared).collect()
     }
 
-    fn row(self, point: String, quantities: usize, margin: f64, runs: &[&Session<'_>]) -> Row {
+    fn row(self, point: String, quantities: usize, asked: &Asked<'_>, runs: &[&Session<'_>]) -> Row {
         let compared = self.compared();
         let y: Vec<f64> = compared.iter().map(|value| value.number.ln()).collect();
-        let found = find(&y, quantities, margin);
-        let change = |change: &verdict::trend::Change| {
-            let before = runs[compared[change.at - 1].run].run;
+        let found = find(&y, quantities, asked.margin);
+        let places = found.changes.iter().map(|change| change.at);
+        let bounds: Vec<usize> = std::iter::once(0).chain(places).chain([compared.len()]).collect();
+        let change = |(change, around): (&verdict::trend::Change, &[usize])| {
+            let of = |part: &[&Value]| part.iter().map(|value| runs[value.run].run).collect::<Vec<_>>();
+            let sides = [of(&compared[around[0]..change.at]), of(&compared[change.at..around[2]])];
             let run = compared[change.at].run;
-            let after = runs[run].run;
             Change {
                 run,
-                started: after.started.clone(),
+                started: runs[run].run.started.clone(),
                 ratio: change.shift.exp(),
                 verdict: if self.number.sign * change.shift < 0.0 { Word::Worse } else { Word::Better },
-                differences: between([&[before], &[after]], &[]),
+                differences: changed([&sides[0], &sides[1]]),
             }
         };
-        let changes: Vec<Change> = found.changes.iter().map(change).collect();
+        let changes: Vec<Change> = found.changes.iter().zip(bounds.windows(3)).map(change).collect();
         let last = changes.last().map_or(Word::Same, |change| change.verdict);
         let undecided = |reason: String| (Word::Undecided, reason);
         let (verdict, reason) = match (last, self.moved(quantities), found.least) {
@@ -209,9 +242,12 @@ impl<'a> Series<'a> {
             }
             (_, _, Some(least)) => undecided(format!("{quantities} series need at least {least} runs")),
         };
+        let numbers = || self.values.iter().map(|value| value.number);
+        let ends = [numbers().fold(f64::INFINITY, f64::min), numbers().fold(0.0, f64::max)];
         Row {
             experiment: self.experiment.to_owned(),
             point,
+            ends: ends.map(|end| Number::printed(self.number.path, end, asked.patterns)),
             quantity: self.number.path.to_owned(),
             help: self.number.help,
             series: self.values,
@@ -291,6 +327,7 @@ impl Trend {
             lists: vec![
                 ("what else changed", differences),
                 ("fewer than 10 runs of one placement, left out", self.left_out.clone()),
+                ("runs of other hosts, left out", self.other_hosts.clone()),
             ],
             verdict: self.verdict,
             sentence: self.sentence.clone(),
@@ -301,12 +338,25 @@ impl Trend {
         plain(&self.runs[run])
     }
 
+    /// The series as a drawing, with its smallest and largest number and its first and last run.
+    fn drawing(&self, row: &Row) -> Markup {
+        let [least, most] = &row.ends;
+        let run = |value: Option<&Value>| value.map(|value| self.end(value.run)).unwrap_or_default();
+        html! {
+            figure class="series" {
+                div class="numbers" { span { (most) } span { (least) } }
+                (marks(row))
+                div class="runs" { span { (run(row.series.first())) } span { (run(row.series.last())) } }
+            }
+        }
+    }
+
     fn lines(&self, row: &Row) -> Vec<Line> {
         let compared = row.series.iter().filter(|value| value.is_compared).count();
         let count = format!("{compared} of {}", self.runs.len());
         let mut all: Vec<Line> = Vec::new();
         let mut add = |cells: [String; 2], verdict: Word, reason: &str| {
-            let drawing = all.is_empty().then(|| drawing(row));
+            let drawing = all.is_empty().then(|| self.drawing(row));
             all.push(Line {
                 group: format!("{}: {}", plain(&row.experiment), row.help),
                 experiment: plain(&row.experiment),
@@ -329,14 +379,14 @@ impl Trend {
     }
 }
 
-/// The size of a drawing, in its own units, and the room around its marks.
+/// The size of a drawing, in its own units, and the room around its marks. The page stretches it.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 120.0;
 const ROOM: f64 = 8.0;
 
-/// The series as a drawing: a mark for each run, hollow if it is of another regime, and a line at
-/// each change. The scale is logarithmic.
-fn drawing(row: &Row) -> Markup {
+/// The marks of a series: one for each run, pale if it is of another regime, and a line at each
+/// change. The scale is logarithmic.
+fn marks(row: &Row) -> Markup {
     let logs: Vec<f64> = row.series.iter().map(|value| value.number.ln()).collect();
     let least = logs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -346,7 +396,7 @@ fn drawing(row: &Row) -> Markup {
     let height = (most - least).max(f64::MIN_POSITIVE);
     let y = |log: f64| tenths(HEIGHT - ROOM - (log - least) / height * (HEIGHT - 2.0 * ROOM));
     html! {
-        svg class="series" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" {
+        svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" {
             title { (row.series.len()) " runs, " (row.changes.len()) " changes" }
             @for change in &row.changes {
                 @let at = x(change.run as f64 - 0.5);
