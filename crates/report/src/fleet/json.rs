@@ -2,7 +2,7 @@
 
 use measure::record::Fleet;
 use serde_json::{Map, Value, json};
-use verdict::fleet::{Culprit, Examined, Judged, Way};
+use verdict::fleet::{Against, Culprit, Examined, Judged, Place, Way};
 
 use super::outcome::{Outcome, open, outcome};
 use super::quantiles::SHARES;
@@ -37,15 +37,28 @@ pub fn json(fleet: &Fleet, question: &Question, examined: &Examined, tails: &Tai
     })
 }
 
-/// A culprit: its name, and by how much each of its slow directions is behind.
+/// A culprit: what and which it is, and by how much each of its slow directions is behind.
 fn culprit(words: &Words<'_>, culprit: &Culprit) -> Value {
     let row = words.row(culprit.quantity);
     let behind = |way: Way| {
         let evidence = culprit.evidence(way).filter(|_| culprit.is_slow(way))?;
         Some(percent(row, evidence.confirmed?))
     };
+    let kind = match culprit.place {
+        Place::Fleet => "fleet",
+        Place::Group { .. } => "group",
+        Place::Between { .. } => "groups",
+        Place::Host(_) => "member",
+        Place::Pair { .. } => "pair",
+    };
+    let against = match culprit.against {
+        Against::Others => "others",
+        Against::Floor => "expectation",
+    };
     json!({
+        "kind": kind,
         "name": words.names.place(culprit.place, None),
+        "against": against,
         "quantity": row.name,
         "sends_behind_percent": behind(Way::Send),
         "receives_behind_percent": behind(Way::Receive).filter(|_| row.is_directed),

@@ -6,7 +6,7 @@ use measure::record::{Fleet, FleetMember, FleetQuantity, Run};
 use serde_json::json;
 use verdict::fleet::{Examined, Measured, Probe, Purpose, Reading, Round, Verdict, examine};
 
-use super::{Question, Tails, Words, text};
+use super::{Question, Tails, Words, json as object, text};
 
 /// A fleet that measures a latency and a throughput.
 fn fleet(count: usize, schedule: &str, expected: Option<f64>) -> Fleet {
@@ -111,6 +111,29 @@ fn what_is_below_an_expectation_is_compared_with_it() {
         if is_screening && [from, to] == [1, 2] { 0.8 } else { 1.0 }
     });
     assert_eq!(Words::new(&fleet, &question, &found).verdict(), "no culprit among 10 members");
+}
+
+#[test]
+fn a_culprit_is_an_object() {
+    let culprits = |expected: Option<f64>, value: fn(usize, usize) -> f64| {
+        let fleet = fleet(10, "all-pairs", expected);
+        let (question, examined) = examined(&fleet, |from, to, _| value(from, to));
+        let found = object(&fleet, &question, &examined, &Tails::default());
+        assert_eq!(found["verdict"], "culprits", "{found}");
+        found["culprits"].as_array().unwrap().clone()
+    };
+    let is = |culprit: &serde_json::Value, kind: &str, name: &str, against: &str| {
+        let told = ["kind", "name", "against", "quantity"].map(|key| culprit[key].as_str().unwrap());
+        assert_eq!(told, [kind, name, against, "throughput"], "{culprit}");
+        let behind = ["sends_behind_percent", "receives_behind_percent"].map(|key| culprit[key].as_f64());
+        behind.map(|percent| percent.map(f64::round))
+    };
+    let host = culprits(None, |from, _| if from == 3 { 0.6 } else { 1.0 });
+    assert_eq!((host.len(), is(&host[0], "member", "n3", "others")), (1, [Some(40.0), None]));
+    let pair = culprits(None, |from, to| if [from, to] == [5, 2] { 0.5 } else { 1.0 });
+    assert_eq!((pair.len(), is(&pair[0], "pair", "n2 - n5", "others")), (1, [None, Some(50.0)]));
+    let all = culprits(Some(0.9e9), |_, _| 0.45);
+    assert_eq!(is(&all[0], "fleet", "the whole fleet", "expectation")[0], Some(50.0));
 }
 
 #[test]
