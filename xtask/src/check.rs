@@ -73,9 +73,9 @@ pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
     run_tests(&["--workspace"], variables)
 }
 
-/// Runs the tests of the crates that have features, with all features.
-pub(crate) fn test_features() -> Result<()> {
-    run_tests(&["-p", "bench", "-p", "rdmascope", "--all-features"], &[])
+/// Runs the tests of the crates that have features, with all features and environment variables.
+pub(crate) fn test_features(variables: &[(&str, &str)]) -> Result<()> {
+    run_tests(&["-p", "bench", "-p", "rdmascope", "--all-features"], variables)
 }
 
 fn run_tests(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {

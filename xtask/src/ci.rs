@@ -43,13 +43,15 @@ const REQUIRED: &str =
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm,tbf";
 
 const USAGE: &str = "\
-usage: cargo xtask ci [--full]
+usage: cargo xtask ci [--full] [--from STAGE]
 
-  --full   adds the stages that take too long for every change: rooms, licences, the tests with all features, the
-           tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual machines,
-           every verbs program, every part of parity, the reports of three plans with axe-core, MPI launches, connections,
-           transfers and fleets whose processes are killed at many moments, a fleet of 1000 agents, transfers of large
-           trees, the Debian package in a clean root, the program for aarch64 in an emulation, and an installation by cargo";
+  --full         adds the stages that take too long for every change: rooms, licences, the tests with all features, the
+                 tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual
+                 machines, every verbs program, every part of parity, the reports of three plans with axe-core, MPI
+                 launches, connections, transfers and fleets whose processes are killed at many moments, fleets of 8 hosts
+                 and of 1000 agents, transfers of large trees, the Debian package in a clean root, the program for aarch64 in an
+                 emulation, and an installation by cargo
+  --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been mended";
 
 /// A stage of CI. Its time is printed at the end.
 struct Stage {
@@ -71,7 +73,7 @@ const STAGES: [Stage; 10] = [
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 19] = [
+const FULL: [Stage; 20] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
@@ -85,13 +87,17 @@ const FULL: [Stage; 19] = [
         name: "a fleet of 1000 agents",
         run: || program_test("a_fleet_of_many_agents", ("RDMASCOPE_FLEET_AGENTS", "1000")),
     },
+    Stage {
+        name: "a slow host among 8",
+        run: || program_test("with_a_slow_", ("RDMASCOPE_FLEET_HOSTS", "8")),
+    },
     Stage { name: "a tree of 20,000 files", run: || tree("RDMASCOPE_TREE_FILES", 20_000) },
     Stage { name: "a tree of 2 GiB", run: || tree("RDMASCOPE_TREE_BYTES", 2 << 30) },
     Stage { name: "dist --deb --check", run: dist::deb_checked },
     Stage { name: "dist --aarch64", run: dist::aarch64 },
     Stage { name: "cargo install", run: installed },
     Stage { name: "reports for everybody", run: reports_for_everybody },
-    Stage { name: "test with all features", run: check::test_features },
+    Stage { name: "test with all features", run: test_features },
     Stage { name: "test of vm", run: machine },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
@@ -101,14 +107,22 @@ const FULL: [Stage; 19] = [
 
 /// `cargo xtask ci`.
 pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
-    let more = match (arguments.next().as_deref(), arguments.next()) {
-        (None, _) => &[][..],
-        (Some("--full"), None) => &FULL[..],
-        _ => bail!(USAGE),
-    };
+    let mut more = &[][..];
+    let mut first = None;
+    while let Some(word) = arguments.next() {
+        match word.as_str() {
+            "--full" => more = &FULL[..],
+            "--from" => first = Some(arguments.next().context(USAGE)?),
+            _ => bail!(USAGE),
+        }
+    }
+    let stages = STAGES.iter().chain(more);
+    let is_before = |stage: &&Stage| first.as_ref().is_some_and(|first| first != stage.name);
+    let mut stages = stages.skip_while(is_before).peekable();
+    ensure!(stages.peek().is_some(), "no stage is named {:?}\n\n{USAGE}", first.unwrap_or_default());
     build_once(more.is_empty());
     let mut times = Vec::new();
-    let result = STAGES.iter().chain(more).try_for_each(|stage| {
+    let result = stages.try_for_each(|stage| {
         let since = Instant::now();
         let result = (stage.run)();
         times.push(format!("{:>6} s  {}", since.elapsed().as_secs(), stage.name));
@@ -138,8 +152,6 @@ const BUILT_AHEAD: [&str; 3] =
 /// Runs all tests, of which none may be skipped. Meanwhile, at the lowest priority, builds what
 /// later stages need: the tests wait for most of their time, and make no claims about times.
 fn test() -> Result<()> {
-    let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
-    let required = format!("{REQUIRED},{of_root}");
     let python = python()?;
     // First all CPUs build the tests.
     shell::run(&["cargo", "test", "--workspace", "--no-run", "--quiet"])?;
@@ -154,10 +166,21 @@ fn test() -> Result<()> {
             command.status().is_ok_and(|status| status.success())
         })
     });
-    let result = check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)]);
+    let result = check::test(&[("RDMASCOPE_REQUIRE", &required()), ("RDMASCOPE_PYTHON", &python)]);
     // It has ended long before.
     let _ = built.join();
     result
+}
+
+/// Runs the tests of the crates that have features, with all features, of which none may be skipped.
+fn test_features() -> Result<()> {
+    check::test_features(&[("RDMASCOPE_REQUIRE", &required()), ("RDMASCOPE_PYTHON", &python()?)])
+}
+
+/// The requirements whose tests must not be skipped here.
+fn required() -> String {
+    let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
+    format!("{REQUIRED},{of_root}")
 }
 
 /// Runs a test that kills processes, with more kills than in `cargo xtask test`.

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::processes::signal;
-use crate::support::{DEADLINE, Ended, Scratch, collect};
+use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect};
 
 /// A short measurement whose latency the link model sets, whatever the machine is doing. Its ranks
 /// are not pinned, so the core-to-core latency is not measured: a machine that moves its CPUs would
@@ -82,6 +82,25 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
     let faster = scratch.run(&["compare", "turns/new", "turns/base", "--anyway"]);
     assert_eq!(faster.status, Some(0), "{faster:?}");
     assert!(faster.stdout.contains("verdict: better"), "{faster:?}");
+}
+
+/// The first word of a command may be another program: here a shell, whose scripts add a link to
+/// what they are given.
+#[test]
+fn two_programs_are_measured_by_turns() {
+    let scratch = Scratch::alone();
+    let program = *PROGRAM;
+    for (name, latency) in [("old", "50us"), ("young", "150us")] {
+        scratch.write(name, format!("exec {program} \"$@\" --link '4X FDR,latency={latency}'\n"));
+    }
+    let words = "lat send --local --cpus none -n 200 -s 64";
+    let commands = ["old", "young"].map(|name| format!("/bin/sh {name} {words}"));
+    let ended = by_turns(&scratch, "5", [&commands[0], &commands[1]], "turns", &[]);
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stdout.ends_with(" verdict: worse\n"), "{ended:?}");
+    let ended = by_turns(&scratch, "5", [&commands[0], "./none/rdmascope lat send"], "other", &[]);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("cannot start './none/rdmascope lat send'"), "{ended:?}");
 }
 
 #[test]

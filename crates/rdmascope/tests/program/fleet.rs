@@ -22,6 +22,9 @@ const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
 /// Agents of a large fleet; `cargo xtask ci --full` sets more.
 const AGENTS: usize = 40;
 const AGENTS_VARIABLE: &str = "RDMASCOPE_FLEET_AGENTS";
+/// Hosts of a fleet of which one is slow; `cargo xtask ci --full` sets more.
+const HOSTS: usize = 6;
+const HOSTS_VARIABLE: &str = "RDMASCOPE_FLEET_HOSTS";
 /// Moments are between the start and the end of a fleet without a kill.
 const RUN: Duration = Duration::from_secs(6);
 
@@ -63,24 +66,37 @@ fn named(run: &Run) -> Vec<String> {
     names
 }
 
+/// A number that a variable sets.
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn hosts() -> usize {
+    number(HOSTS_VARIABLE).map_or(HOSTS, |hosts| hosts as usize)
+}
+
 #[test]
 fn the_member_with_a_slow_port_is_named_and_nothing_else() {
     let scratch = Scratch::alone();
-    let ended = run(&scratch, &started(&scratch, "h[1-8]", &with_slow("h3"), &[]));
+    let hosts = hosts();
+    let ended = run(&scratch, &started(&scratch, &format!("h[1-{hosts}]"), &with_slow("h3"), &[]));
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stdout.contains(" ! h3: throughput: sends 5"), "{}", ended.stdout);
-    assert!(
-        ended.stdout.contains(" % below the others to 7 members; receives as they do"),
-        "{}",
-        ended.stdout
-    );
+    let behind =
+        ended.stdout.split(" ! h3: throughput: sends ").nth(1).and_then(|rest| rest.split(' ').next());
+    let behind = behind.unwrap_or_else(|| panic!("{}", ended.stdout));
+    assert!((behind.parse::<f64>().unwrap() - 50.0).abs() < 10.0, "{}", ended.stdout);
+    let others = format!(" % below the others to {} members; receives as they do", hosts - 1);
+    assert!(ended.stdout.contains(&others), "{}", ended.stdout);
     assert!(ended.stdout.contains("named from "), "the deficit that could have been found: {}", ended.stdout);
     let (run, points) = scratch.record("fleet");
     assert_eq!(named(&run), ["h3"]);
-    // Three passes over 28 pairs, with three points each, and the confirmation.
-    assert!(points.len() > 3 * 28 * 3, "{}", points.len());
+    // Three passes over all pairs, with three points each, and the confirmation.
+    let pairs = hosts * (hosts - 1) / 2;
+    assert!(points.len() > 3 * pairs * 3, "{}", points.len());
     let report = std::fs::read_to_string(scratch.at("fleet/report.html")).unwrap();
-    assert!(report.contains("h3: throughput: sends 5") && report.contains("class=\"heat\""));
+    assert!(
+        report.contains(&format!("h3: throughput: sends {behind} %")) && report.contains("class=\"heat\"")
+    );
     scratch.assert_nothing_left();
 }
 
@@ -96,7 +112,6 @@ fn a_fleet_without_a_slow_member_is_healthy() {
 /// Kills the coordinator, resumes it, kills it again, and so on; the last one ends.
 #[test]
 fn a_fleet_that_is_killed_at_any_moment_goes_on_and_ends_with_the_same_verdict() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let kills = number(KILLS_VARIABLE).unwrap_or(KILLS as u64);
     let mut moments = Moments(number(SEED_VARIABLE).unwrap_or(7));
     let scratch = Scratch::alone();
@@ -226,11 +241,11 @@ fn a_fleet_of_which_no_pair_can_be_measured_says_why() {
 #[test]
 fn a_fleet_of_many_agents_measures_a_round() {
     let scratch = Scratch::on_one_cpu();
-    let agents: usize = std::env::var(AGENTS_VARIABLE).map_or(AGENTS, |text| text.parse().unwrap());
-    let number = agents.to_string();
+    let agents = number(AGENTS_VARIABLE).map_or(AGENTS, |agents| agents as usize);
+    let text = agents.to_string();
     let words =
         "fleet tcp --schedule random --rounds 1 --passes 1 -n 20 -D 20ms --start-timeout 2min --out fleet";
-    let words: Vec<&str> = words.split(' ').chain(["--local", &number, "--parallel", &number]).collect();
+    let words: Vec<&str> = words.split(' ').chain(["--local", &text, "--parallel", &text]).collect();
     let ended = scratch.run(&words);
     assert_eq!(ended.status, Some(1), "one round names nobody: {ended:?}");
     let (run, points) = scratch.record("fleet");
@@ -249,6 +264,9 @@ fn the_verdict_is_also_an_object() {
     assert_eq!(verdict["members"], 4, "{verdict}");
     assert_eq!(verdict["quantities"]["throughput"]["count"], 12, "{verdict}");
     assert!(verdict["quantities"]["latency"]["quantiles"]["latency, 99 %"]["max"].is_f64(), "{verdict}");
+    for culprit in verdict["culprits"].as_array().unwrap() {
+        assert!(culprit["kind"].is_string() && culprit["against"] == "others", "{verdict}");
+    }
     let known = [("healthy", 0), ("culprits", 3), ("undecided", 1)];
     assert!(known.contains(&(verdict["verdict"].as_str().unwrap(), ended.status.unwrap())), "{ended:?}");
     assert!(ended.stderr.contains("latency, 99 %["), "{}", ended.stderr);
@@ -371,20 +389,27 @@ fn what_cannot_be_examined_is_refused() {
 
 /// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)).
 #[test]
-fn a_host_behind_a_slow_link_is_named_and_none_without_it() {
+fn the_host_with_a_slow_link_is_named_and_none_without_it() {
     let is_slow = |switch: &Switch| switch.shape(3, "tbf rate 200mbit burst 64k latency 100ms");
-    slow_host("tbf", &is_slow, "throughput: sends ");
+    slow_host(hosts(), "-D 10ms", "tbf", &is_slow, "throughput: sends ");
 }
 
 /// Runs a fleet of namespaces, of which the fourth is made slow by a queue of this name, and
 /// expects its name; then one in which all are alike.
-pub(crate) fn slow_host(queue: &str, slow: &dyn Fn(&Switch) -> Result<(), String>, expected: &str) {
+pub(crate) fn slow_host(
+    hosts: usize,
+    duration: &str,
+    queue: &str,
+    slow: &dyn Fn(&Switch) -> Result<(), String>,
+    expected: &str,
+) {
     let scratch = Scratch::alone();
-    let Some(switch) = Switch::new(8) else { return };
+    let Some(switch) = Switch::new(hosts) else { return };
+    let healthy = format!("no culprit among {hosts} members");
     let hosts = switch.names.join(",");
-    let words = "-n 100 -D 10ms -s 4KiB --visits-apart 0 --out".split(' ');
-    let words: Vec<&str> =
-        ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"].into_iter().chain(words).collect();
+    let more = format!("{duration} -n 100 -s 4KiB --visits-apart 0 --out");
+    let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"];
+    let words: Vec<&str> = words.into_iter().chain(more.split(' ')).collect();
     if let Err(why) = slow(&switch) {
         return skip(queue, &why);
     }
@@ -395,7 +420,7 @@ pub(crate) fn slow_host(queue: &str, slow: &dyn Fn(&Switch) -> Result<(), String
     switch.unshape(3);
     let ended = scratch.run(&[&words[..], &["alike"]].concat());
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("no culprit among 8 members"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
 }
 
 /// Waits until a record in the making has so many points.
