@@ -44,6 +44,13 @@ pub(crate) struct Answer<'a> {
     pub(crate) unjudged: Option<&'static str>,
 }
 
+impl Answer<'_> {
+    /// Whether the run judges a case. One that is not measured has nothing to judge.
+    pub(crate) fn judges(&self, case: &Case) -> bool {
+        self.unjudged.is_none() || !case.is_measured()
+    }
+}
+
 /// The answer for one value of the axes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Case {
@@ -61,6 +68,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// Whether the run has the numbers that the claim is about.
+    pub(crate) fn is_measured(&self) -> bool {
+        !matches!(self.verdict, Verdict::NotMeasured(_))
+    }
+
     fn without_figure(label: String, reason: String) -> Self {
         let verdict = Verdict::NotMeasured(reason);
         Self { label, figures: String::new(), figure: None, verdict, doubts: Doubts::default(), id: None }
@@ -101,7 +113,6 @@ pub(crate) fn answer<'a>(
 /// counted apart.
 pub(crate) fn score(answers: &[Answer<'_>], is_of_paper: bool) -> Vec<(&'static str, usize)> {
     let cases = || answers.iter().flat_map(|answer| answer.cases.iter().map(move |case| (answer, case)));
-    let is_measured = |case: &Case| !matches!(case.verdict, Verdict::NotMeasured(_));
     let mut score: Vec<_> = Verdict::KINDS
         .iter()
         .map(|kind| {
@@ -111,11 +122,11 @@ pub(crate) fn score(answers: &[Answer<'_>], is_of_paper: bool) -> Vec<(&'static 
         })
         .filter(|(word, count)| *count > 0 || *word != Verdict::OtherSize.word(is_of_paper))
         .collect();
-    let unjudged = cases().filter(|(answer, case)| answer.unjudged.is_some() && is_measured(case)).count();
+    let unjudged = cases().filter(|(answer, case)| !answer.judges(case)).count();
     if unjudged > 0 {
         score.push(("not judged", unjudged));
     }
-    score.push(("not measured", cases().filter(|(_, case)| !is_measured(case)).count()));
+    score.push(("not measured", cases().filter(|(_, case)| !case.is_measured()).count()));
     score
 }
 

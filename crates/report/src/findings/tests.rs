@@ -586,7 +586,12 @@ fn claims_about_networks_need_one() {
     let both = [network, host];
     let points = polls(1200, 3600);
     let answers = super::answer(&both, known(&points), no_network(&softdev));
-    assert_eq!(answers.iter().map(|answer| answer.unjudged.is_some()).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(
+        answers.iter().map(|answer| answer.judges(&answer.cases[0])).collect::<Vec<_>>(),
+        [false, true]
+    );
+    // Where nothing was measured, there is nothing to judge.
+    assert!(answers[0].judges(&Case::without_figure(String::new(), "no point".to_owned())));
     assert_eq!(
         summary(&answers, true),
         "1 reproduced, 0 inconclusive, 0 contradicted, 1 not judged, 0 not measured, of 2 cases; claims about networks \

@@ -5,7 +5,7 @@ use measure::record::Run;
 
 use super::forest;
 use super::prose::prose;
-use crate::findings::{Answer, Case, Verdict, is_of_paper, score};
+use crate::findings::{Answer, Case, is_of_paper, score};
 
 /// The id of the section.
 pub(super) const ID: &str = "findings";
@@ -129,8 +129,8 @@ fn folded(answer: &Answer<'_>, cases: &[Case], is_of_paper: bool) -> Markup {
 fn cells(answer: &Answer<'_>, case: &Case, is_of_paper: bool) -> Markup {
     let word = case.verdict.word(is_of_paper);
     let why = case.verdict.why();
-    let is_measured = !matches!(case.verdict, Verdict::NotMeasured(_));
-    let is_judged = answer.unjudged.is_none() || !is_measured;
+    let is_measured = case.is_measured();
+    let is_judged = answer.judges(case);
     let class = if is_judged { class_of(word) } else { "not-judged" };
     html! {
         td class=(class) colspan=[(!is_measured).then_some("2")] {

@@ -69,10 +69,7 @@ fn line(answer: &Answer<'_>, case: &Case, width: usize, is_of_paper: bool) -> St
     let figures = if case.figures.is_empty() { String::new() } else { format!("; {}", case.figures) };
     let doubts = case.doubts.text().map(|doubt| format!("; ! {doubt}")).unwrap_or_default();
     let verdict = case.verdict.text(is_of_paper);
-    let verdict = match answer.unjudged {
-        Some(_) if case.figure.is_some() => format!("not judged (would be {verdict})"),
-        _ => verdict,
-    };
+    let verdict = if answer.judges(case) { verdict } else { format!("not judged (would be {verdict})") };
     indented(&plain_but_spaced(&label, &format!("{verdict}{figures}{doubts}")), 4)
 }
 

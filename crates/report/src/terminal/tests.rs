@@ -389,6 +389,32 @@ fn findings_are_answered_below_the_tables() {
 }
 
 #[test]
+fn a_claim_about_networks_is_not_judged_without_one_whatever_its_number() {
+    let never = json!({
+        "kind": "crossover", "claim": "UC comes to take longer", "scope": "network", "experiments": ["rc-latency"],
+        "x": "size_bytes", "of": {"service": "UC"}, "against": {"service": "RC"}, "holds": "<= 64",
+    });
+    let softdev = json!({
+        "rank": 0, "name": "softdev0", "provider": "softdev (software device in user space)", "attributes": {},
+    });
+    let run: Run = serde_json::from_value(json!({
+        "schema_version": 1, "program": {"name": "rdmascope", "version": "0"}, "command": [], "started": "",
+        "title": "", "quick": false, "plan": {}, "points_planned": 0, "figures": [], "findings": [never],
+        "devices": [softdev], "environments": [], "overheads": [], "warnings": [],
+    }))
+    .unwrap();
+    let mut points = [latency(4, 2000), latency(64, 2100), latency(4, 820), latency(64, 830)];
+    for point in &mut points[2..] {
+        point.axes.insert("service".to_owned(), json!("UC"));
+    }
+    let text = findings(&run, known(&points), true);
+    assert!(
+        text.contains("    not judged (would be not shown: the series do not cross); not above"),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_slower_modes_cost_is_a_line_for_each_case() {
     let figure: Figure = serde_json::from_value(json!({
         "kind": "costs", "title": "What the slower rate costs", "row": [
