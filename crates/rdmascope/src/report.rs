@@ -26,7 +26,8 @@ Examples:
   rdmascope report first-run -o first-run.html
   rdmascope report first-run --text    prints the tables of the run
   rdmascope report first-run --figures figures
-                                       writes each figure as SVG and as CSV";
+                                       writes the findings and the figures as
+                                       SVG and as CSV";
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
@@ -38,8 +39,8 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
-    /// Write each figure that is not a table into this directory instead: a drawing as SVG, its
-    /// numbers as CSV.
+    /// Write the findings and each figure that is not a table into this directory instead: a drawing
+    /// as SVG, its numbers as CSV.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "text"])]
     pub(crate) figures: Option<PathBuf>,
 }
@@ -78,8 +79,8 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the figures of a run into a directory, prints the paths of the files, and names the
-/// figures without a drawing on standard error.
+/// Writes the findings and figures of a run into a directory, prints the paths of the files, and
+/// names what has no drawing on standard error.
 fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
     let record = RunReader::open(run)?;
     let shown = Points { points: record.points(), devices: &record.run().devices, patterns: PATTERNS };

@@ -1,12 +1,14 @@
-//! The figures of a run as files: a drawing for a paper (SVG), and its numbers (CSV).
+//! The findings and figures of a run as files: a drawing for a paper (SVG), and its numbers (CSV).
 
 pub(crate) mod csv;
+mod findings;
 mod svg;
 
 use measure::figure::FigureKind;
 use measure::record::Run;
 use measure::text::plain;
 
+use crate::findings::{answer, no_network};
 use crate::html::chart::Chart;
 use crate::html::histogram;
 use crate::html::multiples;
@@ -21,19 +23,20 @@ pub struct Drawings {
     pub drawn: Vec<Drawing>,
     /// The figures that are tables, each with its number in the report.
     pub tables: Vec<String>,
-    /// The figures for which nothing was measured, in the same way.
+    /// The figures for which nothing was measured, in the same way, or `findings`.
     pub empty: Vec<String>,
 }
 
 /// A drawing as the contents of files.
 #[derive(Debug)]
 pub struct Drawing {
-    /// The start of its files' names: `figure-3-latency-over-size`. If a figure has several
-    /// drawings, their own numbers follow.
+    /// The start of its files' names: `findings`, or `figure-3-latency-over-size`. If a figure has
+    /// several drawings, their own numbers follow.
     pub name: String,
     /// The drawing.
     pub svg: String,
-    /// The numbers: a line for each mark, or for each edge of a histogram's bins.
+    /// The numbers: a line for each mark, for each edge of a histogram's bins, or for each case of
+    /// the findings.
     pub csv: String,
 }
 
@@ -50,12 +53,20 @@ fn name(number: usize, title: &str) -> String {
 const WORDS_MAX: usize = 8;
 const CHARACTERS_MAX: usize = 80;
 
-/// The figures of a run that are drawings and have numbers.
+/// The findings of a run, and its figures that are drawings, where they have numbers.
 ///
 /// # Errors
 /// If a figure names a number that does not exist.
 pub fn drawings(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Result<Drawings, Error> {
     let mut all = Drawings::default();
+    let answers = answer(&run.findings, points, no_network(run));
+    if findings::have_numbers(&answers) {
+        let svg = findings::drawing(run, &answers);
+        let csv = findings::numbers(run, &answers);
+        all.drawn.push(Drawing { name: findings::NAME.to_owned(), svg, csv });
+    } else if !answers.is_empty() {
+        all.empty.push(findings::NAME.to_owned());
+    }
     for (number, figure) in (1..).zip(&run.figures) {
         let listed = format!("{number} ({})", plain(&figure.title));
         let drawn = |chart: Chart| {

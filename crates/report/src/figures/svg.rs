@@ -40,9 +40,9 @@ pub(super) fn alone(drawn: &str, class: &str) -> String {
     )
 }
 
-/// The rules of the page that start with a selector, with the colours of white paper.
+/// The rules of the page for what is inside of a selector, with the colours of white paper.
 fn style(selector: &str) -> String {
-    let is_inside = |line: &&str| line.starts_with(selector) && !line[selector.len()..].starts_with('{');
+    let is_inside = |line: &&str| line.split_once(selector).is_some_and(|(_, rest)| !rest.starts_with('{'));
     let rules: String = CSS.lines().filter(is_inside).collect();
     let variables = CSS.lines().filter_map(|line| line.trim().strip_suffix(';')?.split_once(": "));
     // The light colours are the first.

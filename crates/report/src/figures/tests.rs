@@ -40,6 +40,28 @@ fn figure(kind: FigureKind, title: &str) -> Figure {
     }
 }
 
+/// A run with findings and without figures, on the software device or on no known one.
+fn run_with(findings: &Value, is_on_softdev: bool) -> Run {
+    let softdev = json!({
+        "rank": 0, "name": "softdev0", "provider": "softdev (software device in user space)", "attributes": {},
+    });
+    let devices = if is_on_softdev { json!([softdev]) } else { json!([]) };
+    Run {
+        findings: serde_json::from_value(findings.clone()).unwrap(),
+        devices: serde_json::from_value(devices).unwrap(),
+        ..run(Vec::new())
+    }
+}
+
+/// The drawings of the findings of a run.
+fn drawn_findings(findings: &Value, points: &[measure::record::Point]) -> Drawings {
+    drawings(&run_with(findings, false), known(points), &no_samples).unwrap()
+}
+
+fn no_samples(_: &str) -> Result<Vec<u64>, String> {
+    Err("gone".to_owned())
+}
+
 /// The drawings of figures; every file of samples holds the same.
 fn drawn(figures: Vec<Figure>, points: &[measure::record::Point]) -> Drawings {
     let samples = |_: &str| Ok(vec![1000, 1000, 1000, 1010, 1010, 1020, 1020, 1030, 1080]);
@@ -213,4 +235,119 @@ fn a_figure_without_numbers_is_named() {
     let kinds = [FigureKind::Lines, FigureKind::Histogram, FigureKind::Surface];
     let figures = kinds.map(|kind| Figure { kind, ..other.clone() });
     assert_eq!(drawn(figures.into(), &points()).empty, ["1 (Other)", "2 (Other)", "3 (Other)"]);
+}
+
+/// Points whose medians have intervals: those of 4 KiB from 5 % below to 10 % above.
+fn points_with_intervals() -> Vec<measure::record::Point> {
+    let mut points = points();
+    for latency in points.iter_mut().filter_map(|point| point.latency.as_mut()) {
+        let median_ns = latency.p50_ns;
+        let is_exact = median_ns <= 1000;
+        let ends = [median_ns * 95 / 100, median_ns * 11 / 10];
+        latency.p50_ci95_ns = Some(if is_exact { [median_ns; 2] } else { ends });
+    }
+    points
+}
+
+/// A claim that holds for both services, and that only one of them shows in the published size.
+fn longer() -> Value {
+    json!({
+        "kind": "change", "claim": "Large <messages> & \"long\" ones take longer", "experiments": ["latency"],
+        "published": "0.8 to 1.6 us: +100 %", "source": "A paper, Table 1", "each": ["service"],
+        "of": {"size_bytes": 4096}, "against": {"size_bytes": 64}, "holds": "> 50 %", "matches": "80 % .. 120 %",
+    })
+}
+
+fn value(claim: &str, size_bytes: u64, holds: &str) -> Value {
+    let only = json!({"service": "RC", "size_bytes": size_bytes});
+    json!({"kind": "value", "claim": claim, "experiments": ["latency"], "where": only, "holds": holds})
+}
+
+#[test]
+fn findings_are_a_drawing_and_a_row_for_each_case() {
+    let findings =
+        json!([longer(), value("=Less than a nanosecond", 64, "< 1 ns"), value("Nothing", 7, "> 5")]);
+    let mut points = points_with_intervals();
+    points[2].unstable = Some("it moved".to_owned());
+    let Drawings { drawn, empty, .. } = drawn_findings(&findings, &points);
+    let [Drawing { name, svg, csv }] = &drawn[..] else { panic!("{drawn:?}") };
+    assert_eq!((name.as_str(), empty.len()), ("findings", 0));
+    assert!(svg.starts_with("<?xml") && svg.ends_with("</svg>\n") && !svg.contains("var("), "{svg}");
+    assert!(svg.contains(" xmlns=\"http://www.w3.org/2000/svg\"") && !svg.contains("<b>"), "{svg}");
+    for text in [
+        "Findings of the paper",
+        "Large &lt;messages&gt; &amp; &quot;long&quot; ones take longer",
+        "holds if &gt; 50 %",
+        "published size: 80 % .. 120 %",
+        "published: 0.8 to 1.6 us: +100 %",
+        "A paper, Table 1",
+        "RC: reproduced",
+        "+100\u{a0}% [+90, +120]",
+        "2000\u{a0}ns (n\u{a0}9) against 1000\u{a0}ns (n\u{a0}9)",
+        "UC, &quot;&lt;b&gt;&quot;: same",
+        "direction, other size",
+        "Uncertain: 1 of 2 repetitions unstable",
+        "contradicted",
+        "not measured",
+        "this run has no such",
+    ] {
+        assert!(svg.contains(&format!(">{text}</text>")), "no {text}: {svg}");
+    }
+    assert!(svg.contains(">The light band is the range of the claim, "), "{svg}");
+    // The page's rules for the drawings are there, with the colours of white paper.
+    assert!(svg.contains(".forest .holds { fill: #14946a; fill-opacity: 0.16; }"), "{svg}");
+    // One number is within its scale, two are far beyond it, and nothing is drawn for the last.
+    assert_eq!(svg.matches("<circle class=\"value\"").count(), 1);
+    assert_eq!(svg.matches("<path class=\"value\" d=\"M192 3 L200 8 L192 13 Z\"").count(), 2);
+    let places = numbers(svg, "svg x", "y");
+    assert!(places.len() == 3 && places.windows(2).all(|pair| pair[1] >= pair[0] + 24.0), "{places:?}");
+    let height = numbers(svg, "svg width", "height")[0];
+    assert!(numbers(svg, "text", "y").iter().all(|y| *y > 0.0 && *y < height), "{svg}");
+
+    let rows: Vec<&str> = csv.lines().collect();
+    let named =
+        "claim,case,verdict,reason,measured,low,high,unit,holds from,holds to,matches from,matches to,";
+    assert_eq!(rows[0], format!("{named}published,source,uncertain"));
+    let claim = "\"Large <messages> & \"\"long\"\" ones take longer\"";
+    let paper = "%,50,,80,120,0.8 to 1.6 us: +100 %,\"A paper, Table 1\"";
+    assert_eq!(rows[1], format!("{claim},RC,reproduced,,100,90,120,{paper},"));
+    let other = "\"UC, \"\"<b>\"\"\",\"same direction, other size\",,9900,9400,10900";
+    assert_eq!(rows[2], format!("{claim},{other},{paper},1 of 2 repetitions unstable"));
+    assert_eq!(rows[3], "'=Less than a nanosecond,,contradicted,,1000,1000,1000,ns,,1,,,,,");
+    assert_eq!(rows[4..], ["Nothing,,not measured,this run has no such point,,,,,5,,,,,,"]);
+}
+
+#[test]
+fn findings_without_numbers_are_named_and_not_drawn() {
+    let absent = drawn_findings(&json!([value("Nothing", 7, "> 5")]), &points());
+    assert_eq!((absent.drawn.len(), absent.empty), (0, vec!["findings".to_owned()]));
+    let none = drawn_findings(&json!([]), &points());
+    assert_eq!((none.drawn.len(), none.empty.len()), (0, 0));
+}
+
+#[test]
+fn a_finding_that_is_not_judged_is_grey() {
+    let run = run_with(&json!([longer()]), true);
+    let drawn = drawings(&run, known(&points_with_intervals()), &no_samples).unwrap().drawn;
+    let svg = &drawn[0].svg;
+    assert_eq!(svg.matches("<svg class=\"not-judged\" ").count(), 2);
+    assert!(svg.contains(".not-judged .forest .value { fill: #626a77; }"), "{svg}");
+    assert!(svg.contains(">RC: not judged</text>") && svg.contains(">would be reproduced</text>"), "{svg}");
+    let why = "Claims about networks are not judged: the software device is no network.";
+    assert!(svg.contains(why), "{svg}");
+    assert!(drawn[0].csv.contains(",RC,not judged,would be reproduced,100,90,120,%,"), "{}", drawn[0].csv);
+}
+
+#[test]
+fn a_long_claim_is_broken_and_cut() {
+    let word = "x".repeat(100);
+    let claims = [word.clone(), "word ".repeat(100)];
+    let claims = claims.each_ref().map(|claim| value(claim, 64, "> 5 ns"));
+    let svg = drawn_findings(&json!(claims), &points_with_intervals()).drawn.remove(0).svg;
+    let lines = [&word[..46], &word[..46], &word[..8]].map(|line| format!(">{line}</text>"));
+    assert_eq!(lines.map(|line| svg.matches(&line).count()), [2, 2, 1]);
+    // Nine words are a line of 44 characters.
+    let line = ["word"; 9].join(" ");
+    assert_eq!(svg.matches(&format!(">{line}</text>")).count(), 5);
+    assert_eq!(svg.matches(&format!(">{line} ...</text>")).count(), 1);
 }

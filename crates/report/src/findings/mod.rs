@@ -49,6 +49,15 @@ impl Answer<'_> {
     pub(crate) fn judges(&self, case: &Case) -> bool {
         self.unjudged.is_none() || !case.is_measured()
     }
+
+    /// The verdict on a case in print, and its reason; empty where the number is the reason.
+    pub(crate) fn verdict(&self, case: &Case, is_of_paper: bool) -> (&'static str, String) {
+        if self.judges(case) {
+            (case.verdict.word(is_of_paper), case.verdict.why().to_owned())
+        } else {
+            ("not judged", format!("would be {}", case.verdict.text(is_of_paper)))
+        }
+    }
 }
 
 /// The answer for one value of the axes.

@@ -400,7 +400,7 @@ fn drawn(
 
 /// The number with as many digits as a reader may need: conversions of units leave others, such as
 /// 0.20249999999999999.
-fn rounded(number: f64) -> f64 {
+pub(crate) fn rounded(number: f64) -> f64 {
     format!("{number:.11e}").parse().unwrap_or(number)
 }
 

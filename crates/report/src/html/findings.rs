@@ -11,7 +11,7 @@ use crate::findings::{Answer, Case, is_of_paper, score};
 pub(super) const ID: &str = "findings";
 
 /// Its heading, which depends on whether the findings are those of a paper.
-pub(super) fn title(run: &Run) -> &'static str {
+pub(crate) fn title(run: &Run) -> &'static str {
     if is_of_paper(&run.findings) { "Findings of the paper" } else { "Findings" }
 }
 
@@ -43,27 +43,33 @@ pub(super) fn render(run: &Run, answers: &[Answer<'_>]) -> Markup {
                     "It is reproduced if the interval also reaches the published size, where the paper gives one. "
                 }
                 "An interval that crosses a bound decides nothing; neither does a number without an interval, such as "
-                "the maximum of one run. In the drawings the light band is the range of the claim, the dark band the "
-                "published size, and the line the interval of this run."
+                "the maximum of one run. In the drawings " (BANDS) "."
             }
             (super::table::frame(title, "findings", &head, &bodies))
         }
     }
 }
 
+/// What a drawing shows.
+pub(crate) const BANDS: &str = "the light band is the range of the claim, the dark band the published size, \
+                                and the line the interval of this run";
+
 /// How many cases have each verdict.
 fn scoreboard(answers: &[Answer<'_>], is_of_paper: bool) -> Markup {
-    let unjudged = answers.iter().find_map(|answer| answer.unjudged);
     html! {
         dl class="score" {
             @for (word, count) in score(answers, is_of_paper) {
                 div class=(class_of(word)) { dt { (word) } dd { (count) } }
             }
         }
-        @if let Some(why) = unjudged {
-            p class="complaint" { "Claims about networks are not judged: " (why) ". Their numbers are shown in grey." }
-        }
+        @if let Some(why) = unjudged(answers) { p class="complaint" { (why) } }
     }
+}
+
+/// Why some claims are not judged, and how their numbers are shown.
+pub(crate) fn unjudged(answers: &[Answer<'_>]) -> Option<String> {
+    let why = answers.iter().find_map(|answer| answer.unjudged)?;
+    Some(format!("Claims about networks are not judged: {why}. Their numbers are shown in grey."))
 }
 
 /// The class of a verdict's word.
@@ -161,12 +167,18 @@ fn cells(answer: &Answer<'_>, case: &Case, is_of_paper: bool) -> Markup {
     }
 }
 
-/// The number, and below it the numbers that it is computed from. No line breaks between a number
-/// and its unit.
+/// The number, and below it the numbers that it is computed from.
 fn figures(text: &str) -> Markup {
+    let (number, inputs) = number_and_inputs(text);
+    html! { (number) @if !inputs.is_empty() { small { (inputs) } } }
+}
+
+/// Takes the numbers of a case apart: the one that is compared with the range, and those that it is
+/// computed from, if the text has them. No line breaks between a number and its unit.
+pub(crate) fn number_and_inputs(text: &str) -> (String, String) {
     let text = text.replace("(n ", "(n\u{a0}").replace(" ns", "\u{a0}ns").replace(" %", "\u{a0}%");
-    match text.split_once(": ").filter(|(figure, _)| !figure.contains("; ")) {
-        Some((figure, numbers)) => html! { (figure) small { (numbers) } },
-        None => html! { (text) },
+    match text.split_once(": ").filter(|(number, _)| !number.contains("; ")) {
+        Some((number, inputs)) => (number.to_owned(), inputs.to_owned()),
+        None => (text, String::new()),
     }
 }

@@ -6,8 +6,8 @@ use measure::finding::Finding;
 use measure::stats::shape::Estimate;
 
 /// The drawing's width and height, in the units of its own coordinates.
-const WIDTH: f64 = 200.0;
-const HEIGHT: f64 = 16.0;
+pub(crate) const WIDTH: f64 = 200.0;
+pub(crate) const HEIGHT: f64 = 16.0;
 /// How much of the scale lies on each side of what has to be seen.
 const MARGIN: f64 = 0.15;
 /// A number this many times as far away as the ranges are wide is drawn as an arrow at the edge:
@@ -58,7 +58,7 @@ fn neutral(finding: &Finding) -> f64 {
 }
 
 /// The drawing; empty where there is no scale for it.
-pub(super) fn plot(finding: &Finding, figure: Estimate) -> Markup {
+pub(crate) fn plot(finding: &Finding, figure: Estimate) -> Markup {
     let Some(scale) = Scale::of(finding, figure) else { return html! {} };
     let matches = finding.matches.as_ref().map(measure::finding::Range::bounds);
     drawing(scale, finding.holds.bounds(), matches, neutral(finding), figure)

@@ -15,7 +15,7 @@ mod distributions;
 mod environments;
 mod expectations;
 mod figures;
-mod findings;
+pub(crate) mod findings;
 mod fleet;
 pub(crate) mod forest;
 mod glossary;
