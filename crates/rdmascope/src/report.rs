@@ -80,16 +80,20 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes the findings and figures of a run into a directory, prints the paths of the files, and
-/// names what has no drawing on standard error.
+/// names what has no drawing, or not all of its samples, on standard error.
 fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
     let record = RunReader::open(run)?;
     let shown = Points { points: record.points(), devices: &record.run().devices, patterns: PATTERNS };
     let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());
-    let Drawings { drawn, tables, empty } = report::figures::drawings(record.run(), shown, &samples)?;
+    let drawings = report::figures::drawings(record.run(), shown, &samples)?;
+    let Drawings { drawn, tables, empty, incomplete } = drawings;
     for (why, figures) in [("they are tables", tables), ("there are no numbers for them", empty)] {
         if !figures.is_empty() {
             eprintln!("rdmascope: no drawing of these figures, because {why}: {}", figures.join(", "));
         }
+    }
+    for figure in incomplete {
+        eprintln!("rdmascope: figure {figure}");
     }
     if drawn.is_empty() {
         eprintln!("rdmascope: the run has no figure that can be drawn");

@@ -91,6 +91,12 @@ fn a_record_of_0_1_0_still_gives_a_report() {
     let tables = "rdmascope: no drawing of these figures, because they are tables: 1 (Latency)\n";
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), tables));
     assert!(ended.stdout.contains("charts/figure-3-one-way.svg\n"), "{}", ended.stdout);
+    let lost = "samples/000004-one_way.u64";
+    fs::remove_file(scratch.at("old").join(lost)).unwrap();
+    let ended = scratch.run(&["report", "old", "--figures", "charts"]);
+    let told = "rdmascope: figure 3 (One way): some samples cannot be read and are not included: ";
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("{told}{lost}: ")), "{}", ended.stderr);
     scratch.refused(&["run", "--resume", "old"], 2, &["old was measured by version 0.1.0, and this is"]);
 }
 

@@ -4,9 +4,11 @@ pub(crate) mod csv;
 mod findings;
 mod svg;
 
+use std::collections::BTreeSet;
+
 use measure::figure::FigureKind;
 use measure::record::Run;
-use measure::text::plain;
+use measure::text::{counted, plain};
 
 use crate::findings::{answer, no_network};
 use crate::html::chart::Chart;
@@ -25,6 +27,8 @@ pub struct Drawings {
     pub tables: Vec<String>,
     /// The figures for which nothing was measured, in the same way, or `findings`.
     pub empty: Vec<String>,
+    /// The histograms that lack points or samples, each with its number and the first reason.
+    pub incomplete: Vec<String>,
 }
 
 /// A drawing as the contents of files.
@@ -47,6 +51,16 @@ fn name(number: usize, title: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().take(WORDS_MAX).collect();
     let words: String = words.join("-").chars().take(CHARACTERS_MAX).collect();
     format!("figure-{number}-{}", words.trim_end_matches('-'))
+}
+
+/// What a figure lacks: the first reason, and the number of the others, which the page has.
+fn incomplete(figure: &str, missing: &BTreeSet<String>) -> Option<String> {
+    let first = plain(missing.first()?);
+    let others = match missing.len() as u64 - 1 {
+        0 => String::new(),
+        others => format!("; the report has {}", counted(others, "more such reason")),
+    };
+    Some(format!("{figure}: {first}{others}"))
 }
 
 /// Words of a title in a file's name, and their characters.
@@ -80,8 +94,9 @@ pub fn drawings(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Re
                 multiples::of(chart).into_iter().filter(|chart| !chart.is_empty()).map(drawn).collect()
             }
             FigureKind::Histogram => {
-                let (_, panels) = histogram::render("", figure, points.points, samples);
-                panels.into_iter().map(drawn).collect()
+                let rendered = histogram::render("", figure, points.points, samples);
+                all.incomplete.extend(incomplete(&listed, &rendered.missing));
+                rendered.panels.into_iter().map(drawn).collect()
             }
             FigureKind::Surface => {
                 let drawings = Tables::of(figure, points)?.drawings("", figure).into_iter();

@@ -213,6 +213,32 @@ fn a_histogram_has_a_drawing_for_each_panel() {
 }
 
 #[test]
+fn a_histogram_names_the_samples_that_it_lacks() {
+    let mut points = vec![point(0, 64, "RC", 1000), point(1, 64, "UC", 1000)];
+    for point in &mut points {
+        let path = format!("samples/{}.u64", point.id);
+        let end = json!({ "rank": 0, "samples": path, "latency": point.latency });
+        point.ends = vec![serde_json::from_value(end).unwrap()];
+    }
+    let histogram = Figure { x: None, y: None, ..figure(FigureKind::Histogram, "Distribution") };
+    let run = run(vec![histogram]);
+    let drawn = |lost: &[&str]| {
+        let samples = |path: &str| {
+            let kept = vec![1000, 1000, 1000, 1010, 1010, 1020, 1020, 1030, 1080];
+            if lost.contains(&path) { Err("it is gone".to_owned()) } else { Ok(kept) }
+        };
+        let Drawings { drawn, empty, incomplete, .. } = drawings(&run, known(&points), &samples).unwrap();
+        (drawn.len(), empty.len(), incomplete)
+    };
+    assert_eq!(drawn(&[]), (2, 0, Vec::new()));
+    let why = "1 (Distribution): some samples cannot be read and are not included";
+    assert_eq!(drawn(&["samples/1.u64"]), (1, 0, vec![format!("{why}: samples/1.u64: it is gone")]));
+    let others = "; the report has 1 more such reason";
+    let both = drawn(&["samples/0.u64", "samples/1.u64"]);
+    assert_eq!(both, (0, 1, vec![format!("{why}: samples/0.u64: it is gone{others}")]));
+}
+
+#[test]
 fn a_surface_is_a_drawing_that_needs_no_page() {
     let marked = Some(measure::figure::Marked { y: "latency.max_ns".to_owned(), above: 1500.0 });
     let surface = Figure { marked, ..figure(FigureKind::Surface, "Latency <over> both") };

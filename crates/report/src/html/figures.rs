@@ -45,9 +45,9 @@ pub(super) fn render(run: &Run, points: Points<'_>, samples: &dyn SampleSource) 
         let body = match figure.kind {
             FigureKind::Costs => Ok(costs::render(figure, points)),
             FigureKind::Histogram => {
-                let (html, panels) = histogram::render(&id, figure, points.points, samples);
-                figures.charts.extend(panels);
-                Ok(html)
+                let rendered = histogram::render(&id, figure, points.points, samples);
+                figures.charts.extend(rendered.panels);
+                Ok(rendered.html)
             }
             FigureKind::LinkRates => Ok(links::render(figure)),
             FigureKind::Published => Ok(published::render(figure)),

@@ -16,6 +16,7 @@ use measure::stats::{Share, share_above_bounds};
 use super::boxes;
 use super::chart::Chart;
 use super::distributions::{Stored, distributions, source};
+use super::prose::sentence;
 use super::table::{frame, list, nothing};
 use crate::SampleSource;
 use crate::series_table::{self, doubt};
@@ -55,18 +56,24 @@ impl Limits {
     }
 }
 
-/// A figure as HTML, and its panels separately.
-pub(crate) fn render(
-    id: &str,
-    figure: &Figure,
-    points: &[Point],
-    samples: &dyn SampleSource,
-) -> (Markup, Vec<Chart>) {
+/// A figure of distributions.
+pub(crate) struct Rendered {
+    /// The figure as HTML.
+    pub(super) html: Markup,
+    /// Its panels separately.
+    pub(crate) panels: Vec<Chart>,
+    /// Which points or samples are not in them and why, in sentences without a capital letter and a
+    /// full stop.
+    pub(crate) missing: BTreeSet<String>,
+}
+
+/// Renders a figure.
+pub(crate) fn render(id: &str, figure: &Figure, points: &[Point], samples: &dyn SampleSource) -> Rendered {
     let shown: Vec<&Point> = points.iter().filter(|point| series_table::shows(figure, point)).collect();
     let groups = series_table::groups(figure, &shown);
     let kinds = kinds(figure, &shown);
     let limits = limits(figure, &shown, &kinds);
-    let mut page = Page { panels: Vec::new(), rows: html! {}, notes: BTreeSet::new(), is_approximate: false };
+    let mut page = Page::default();
     for (index, (label, group)) in groups.iter().enumerate() {
         let merged = page.merge(group, &kinds, samples);
         page.doubt(group);
@@ -80,7 +87,7 @@ pub(crate) fn render(
     // Panels beside each other are compared.
     let most = page.panels.iter().map(|panel| panel.y_ends[1]).fold(0.0, f64::max);
     page.panels.iter_mut().for_each(|panel| panel.y_ends[1] = most);
-    (page.html(figure, limits), page.panels)
+    Rendered { html: page.html(figure, limits), panels: page.panels, missing: page.missing }
 }
 
 /// The kinds that are overlaid: those that the figure names, or the main latency of each point.
@@ -118,10 +125,14 @@ fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
 }
 
 /// What is gathered while the panels are made.
+#[derive(Default)]
 struct Page {
     panels: Vec<Chart>,
     rows: Markup,
+    /// What is doubtful in the panels.
     notes: BTreeSet<String>,
+    /// What is not in the panels.
+    missing: BTreeSet<String>,
     is_approximate: bool,
 }
 
@@ -140,11 +151,12 @@ impl Page {
                         parts.push(source.samples);
                     }
                     Ok(None) => {
-                        self.notes
-                            .insert("Some points kept no distribution and are not included.".to_owned());
+                        self.missing
+                            .insert("some points kept no distribution and are not included".to_owned());
                     }
                     Err(why) => {
-                        self.notes.insert(format!("Some samples cannot be read and are not included: {why}"));
+                        self.missing
+                            .insert(format!("some samples cannot be read and are not included: {why}"));
                     }
                 }
                 let bounds = [bound_ns, quantity::bound_ns(point, *kind)];
@@ -188,7 +200,8 @@ impl Page {
     }
 
     fn html(&self, figure: &Figure, limits: Option<Limits>) -> Markup {
-        let notes = list(&self.notes);
+        let missing = self.missing.iter().map(|text| format!("{}.", sentence(text)));
+        let notes = list(missing.chain(self.notes.iter().cloned()));
         let Some(limits) = limits.filter(|_| !self.panels.is_empty()) else {
             return html! { (nothing()) (notes) };
         };
