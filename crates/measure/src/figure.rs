@@ -32,14 +32,19 @@ pub struct Figure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
     /// The measured quantity as a path into a point, e.g. `latency.p50_ns` or
-    /// `throughput.bytes_per_s`.
+    /// `throughput.bytes_per_s`. The axis of lines and bars is logarithmic if the largest number is
+    /// more than 20 times the smallest, and that of lines also if the x axis is; never if a number
+    /// is 0 or less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<String>,
     /// Unit to print `y` in; by default the unit that the field's name ends in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
     /// The axes whose values distinguish the series (or the columns of a table); also `experiment`
-    /// and `latency`, the kind of latency.
+    /// and `latency`, the kind of latency. More than six measured lines are drawn in several charts
+    /// with the same scales, one for each combination of the first of these axes: of as few axes as
+    /// leave at most six lines in every chart, or otherwise of as many as leave two lines in some
+    /// chart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
     /// The axis of `series` whose values get different marker shapes in a figure of lines, e.g.
