@@ -51,7 +51,7 @@ usage: cargo xtask ci [--full] [--from STAGE]
                  launches, connections, transfers and fleets whose processes are killed at many moments, fleets of 8 hosts
                  and of 1000 agents, transfers of large trees, the Debian package in a clean root, the program for aarch64 in an
                  emulation, and an installation by cargo
-  --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been mended";
+  --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been fixed";
 
 /// A stage of CI. Its time is printed at the end.
 struct Stage {
@@ -172,7 +172,7 @@ fn test() -> Result<()> {
     result
 }
 
-/// Runs the tests of the crates that have features, with all features, of which none may be skipped.
+/// Runs the tests of the crates that have features, with all features. None may be skipped.
 fn test_features() -> Result<()> {
     check::test_features(&[("RDMASCOPE_REQUIRE", &required()), ("RDMASCOPE_PYTHON", &python()?)])
 }

@@ -39,8 +39,8 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
-    /// Write the findings and each figure that is not a table into this directory instead: a drawing
-    /// as SVG, its numbers as CSV.
+    /// Write the findings and each figure that is not a table into this directory instead: a
+    /// drawing as SVG, its numbers as CSV.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "text"])]
     pub(crate) figures: Option<PathBuf>,
 }

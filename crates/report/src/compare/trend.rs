@@ -102,7 +102,8 @@ pub struct Change {
     pub ratio: f64,
     /// Whether it made the number worse or better.
     pub verdict: Word,
-    /// What else differs between most runs since the change before it, and most runs until the next.
+    /// What else differs between most runs since the change before it and most runs until the
+    /// next.
     pub differences: Vec<Difference>,
 }
 

@@ -27,7 +27,8 @@ pub(super) struct Count {
 }
 
 /// Times batches until enough of them were complete or the point is cut, and records the time of
-/// each. Returns the number of incomplete batches: those in which a poll found nothing although it should have.
+/// each. Returns the number of incomplete batches: those in which a poll found nothing although it
+/// should have.
 ///
 /// # Errors
 /// The errors of the calls.
