@@ -13,6 +13,9 @@ use super::sink::{KeptSamples, Source};
 use crate::pattern::outcome::Merged;
 use crate::point::PointSpec;
 
+/// Why a point that was cut has no numbers.
+const CUT_TOO_EARLY: &str = "a signal ended the point before it had measured anything, as during its warm-up";
+
 /// The result of a point, as the coordinator knows it.
 #[derive(Debug)]
 pub(super) struct PointResult {
@@ -66,7 +69,7 @@ impl PointResult {
             ends.push(end(rank, outcome));
         }
         let headline = merged.kinds.first().map(|timed| timed.latency.clone());
-        let point = Point {
+        let mut point = Point {
             id: spec.id,
             experiment: spec.experiment.clone(),
             pattern: spec.pattern.name().to_owned(),
@@ -96,6 +99,10 @@ impl PointResult {
             counters,
             wall_ns,
         };
+        let has_rates = point.throughput.is_some() || point.throughput_total.is_some();
+        if point.cut && point.latency.is_none() && !has_rates && point.own.is_empty() {
+            point.status = Status::NotMeasured { reason: CUT_TOO_EARLY.to_owned() };
+        }
         (point, samples)
     }
 

@@ -199,10 +199,10 @@ fn a_signal_that_arrives_twice_at_once_is_one_and_cuts_the_point_of_each_pattern
         "lat send --local -D 30",
         "bw write --local -D 30",
         "open-loop send --rate 1000 -D 30",
-        "one-way send --local --pause 1ms -n 30k",
-        "one-way send --local -c UC --burst 7 --pause 1ms -n 30k",
-        "pipeline tcp --local --rate 1000 -D 30",
-        "overhead --local -n 1M --step post_send",
+        "one-way send --local --pause 1ms -n 30k --warmup 10",
+        "one-way send --local -c UC --burst 7 --pause 1ms -n 30k --warmup 10",
+        "pipeline tcp --local --rate 1000 -D 30 --warmup 10",
+        "overhead --local -n 1M --step post_send --warmup 10",
     ] {
         let mut shell = scratch.shell(&format!("timeout -s INT 1 rdmascope {words}"));
         let folder = scratch.at("bin");
@@ -215,5 +215,9 @@ fn a_signal_that_arrives_twice_at_once_is_one_and_cuts_the_point_of_each_pattern
         assert!(ended.status == Some(124) && ended.stderr.contains("stopped by SIGINT"), "{ended:?}");
         assert!(ended.stdout.contains("  cut\n"), "{ended:?}");
     }
+    // The warm-up is a tenth of the messages: three seconds.
+    let ended =
+        finish(scratch.shell("timeout -s INT 1 bin/rdmascope one-way send --local --pause 1ms -n 30k"));
+    assert!(ended.stdout.contains("a signal ended the point before it had measured anything"), "{ended:?}");
     scratch.assert_nothing_left();
 }
