@@ -7,6 +7,8 @@ mod deb;
 mod files;
 mod image;
 mod notices;
+mod package_url;
+mod parts;
 mod sbom;
 mod stage;
 mod tarball;
