@@ -34,7 +34,7 @@ usage: cargo xtask COMMAND
             --programs, parity --quick, programs --quick and a quick run; no test may be skipped. --full adds the longer stages
   bench     checks the performance claims: compares softdev with UCX, libfabric, Open MPI and the raw limits of two CPUs, as
             ratios within one run (--help)
-  dist      builds the packages of a release: Debian package, tarball, OCI image, bill of materials; --check runs each in
+  dist      builds the packages of a release: Debian package, tarball, OCI image, bills of materials; --check runs each in
             a clean root (--help)
   fuzz      runs the fuzz targets from the inputs in fuzz/corpus; needs Rust's nightly (--help)
   parity    compares rdmascope with perftest, qperf, sockperf, iperf3 and MPI benchmarks, as ratios (--help)

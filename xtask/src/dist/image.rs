@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use super::build::Build;
 use super::files::sha256;
-use super::{stage, tarball};
+use super::{debian, stage, tarball};
 use crate::shell;
 
 /// Debian packages whose programs and libraries are in the image, each with one of its files.
 pub(super) const PACKAGES: [(&str, &str); 2] =
     [("ibverbs-utils", "/usr/bin/ibv_devinfo"), ("librdmacm1", "/usr/share/doc/librdmacm1/copyright")];
 /// Programs of other packages in the image, so that there is something for `exec`.
-const PROGRAMS: [&str; 1] = ["/usr/bin/ibv_devinfo"];
+pub(super) const PROGRAMS: [&str; 1] = ["/usr/bin/ibv_devinfo"];
 /// Libraries that the program opens by name.
 const LIBRARIES: [&str; 2] = ["libibverbs.so.1", "librdmacm.so.1"];
 
@@ -82,7 +82,7 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
     });
     stage::write(&layout.join("index.json"), &serde_json::to_vec(&index)?)?;
     stage::write(&layout.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
-    let path = out.join(format!("rdmascope-{}-oci.tar", build.version));
+    let path = archive(build, out);
     tarball::archive(&layout, ".", &build.epoch, &path)?;
     Ok(path)
 }
@@ -90,25 +90,13 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
 /// The files of the layer: the program, what it needs of this system, and its notices.
 fn fill(build: &Build, root: &Path) -> Result<()> {
     stage::stage(build, &root.join("usr"), false)?;
-    let mut files = BTreeSet::new();
-    for library in LIBRARIES {
-        files.insert(path_of_library(library)?);
-    }
-    files.extend(PROGRAMS.map(str::to_owned));
-    let mut needed = BTreeSet::new();
-    for file in files.iter().chain([&build.program().to_string_lossy().into_owned()]) {
-        let listed = shell::output(&["ldd", file])?;
-        // NAME => PATH (ADDRESS), or PATH (ADDRESS) of the dynamic linker.
-        needed.extend(listed.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned));
-    }
-    files.extend(needed);
-    let mut packages = BTreeSet::new();
+    let files = files(build)?;
     for file in &files {
         stage::place(Path::new(file), &root.join(file.trim_start_matches('/')), 0o755)?;
-        packages.insert(package_of(file)?);
     }
-    for package in packages {
-        let notice = format!("usr/share/doc/{package}/copyright");
+    for package in debian::owners(&files)? {
+        let name = package.split(':').next().unwrap_or_default();
+        let notice = format!("usr/share/doc/{name}/copyright");
         stage::place(&Path::new("/").join(&notice), &root.join(&notice), 0o644)?;
     }
     stage::write(&root.join("etc/passwd"), b"root:x:0:0:root:/root:/usr/bin/rdmascope\n")?;
@@ -120,21 +108,48 @@ fn fill(build: &Build, root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The image in a directory of packages.
+pub(super) fn archive(build: &Build, out: &Path) -> PathBuf {
+    out.join(format!("rdmascope-{}-oci.tar", build.version))
+}
+
+/// The digest by which registries know the image: that of its manifest.
+pub(super) fn digest(archive: &Path) -> Result<String> {
+    let archive = archive.to_string_lossy();
+    let index = shell::output(&["tar", "--extract", "--to-stdout", "--file", &archive, "./index.json"])?;
+    let index: Value = serde_json::from_str(&index)?;
+    let digest = index["manifests"][0]["digest"].as_str().map(str::to_owned);
+    digest.with_context(|| format!("the index of {archive} has no digest of a manifest"))
+}
+
+/// The files of this system in the image.
+pub(super) fn files(build: &Build) -> Result<BTreeSet<String>> {
+    let mut files = files_of_program(build)?;
+    for file in files.clone().iter().map(String::as_str).chain(PROGRAMS) {
+        files.insert(file.to_owned());
+        files.extend(linked(file)?);
+    }
+    Ok(files)
+}
+
+/// Those that the program itself opens or is linked with.
+pub(super) fn files_of_program(build: &Build) -> Result<BTreeSet<String>> {
+    let mut files: BTreeSet<_> = LIBRARIES.iter().map(|name| path_of_library(name)).collect::<Result<_>>()?;
+    files.extend(linked(&build.program().to_string_lossy())?);
+    Ok(files)
+}
+
+/// The libraries that a program or a library is linked with, and the dynamic linker.
+fn linked(file: &str) -> Result<Vec<String>> {
+    let listed = shell::output(&["ldd", file])?;
+    // NAME => PATH (ADDRESS), or PATH (ADDRESS) of the dynamic linker.
+    Ok(listed.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
+}
+
 /// Where the dynamic linker finds a library.
 fn path_of_library(name: &str) -> Result<String> {
     let listed = shell::output(&["/sbin/ldconfig", "-p"])?;
     let mut lines = listed.lines().filter(|line| line.trim_start().starts_with(name));
     let path = lines.next().and_then(|line| Some(line.rsplit_once(" => ")?.1.to_owned()));
     path.with_context(|| format!("{name} is not installed"))
-}
-
-/// The Debian package of a file, which is known by its path before or after the merge of /usr.
-fn package_of(file: &str) -> Result<String> {
-    for path in [file.to_owned(), format!("/usr{file}"), file.replacen("/usr", "", 1)] {
-        if shell::works(&["dpkg", "-S", &path]) {
-            let found = shell::output(&["dpkg", "-S", &path])?;
-            return Ok(found.split([':', ',']).next().unwrap_or_default().to_owned());
-        }
-    }
-    anyhow::bail!("{file} is of no Debian package, so its licence is not known")
 }

@@ -4,6 +4,7 @@ mod aarch64;
 mod build;
 mod check;
 mod deb;
+mod debian;
 mod files;
 mod image;
 mod notices;
@@ -28,7 +29,7 @@ usage: cargo xtask dist [--deb] [--check] [--twice]
        cargo xtask dist --aarch64
 
 Builds the packages of a release into target/dist/out: a Debian package, a tarball for systems with glibc 2.28 or later,
-an OCI image, the list of what is inside (CycloneDX) and the checksums of all.
+an OCI image, bills of materials of the program and of the image (CycloneDX), and the checksums of all.
 
   --deb      the Debian package alone
   --check    installs each in a clean root, and runs it there: --version, the quick plan, exec, manual pages (only as root)
@@ -36,7 +37,7 @@ an OCI image, the list of what is inside (CycloneDX) and the checksums of all.
   --aarch64  builds the program for aarch64, and runs it under user-mode emulation; makes no package";
 
 /// What is made, and in which order.
-const PACKAGES: [Package; 4] = [
+const PACKAGES: [Package; 5] = [
     Package { name: "deb", target: Target::Native, needs: &[], make: deb::make, check: Some(check::deb) },
     Package {
         name: "tarball",
@@ -52,7 +53,21 @@ const PACKAGES: [Package; 4] = [
         make: image::make,
         check: Some(check::image),
     },
-    Package { name: "sbom", target: Target::Native, needs: &[], make: sbom::make, check: None },
+    Package {
+        name: "bill of the program",
+        target: Target::Native,
+        needs: &[],
+        make: sbom::of_program,
+        check: None,
+    },
+    // After the image, whose digest it has.
+    Package {
+        name: "bill of the image",
+        target: Target::Native,
+        needs: &image::PACKAGES,
+        make: sbom::of_image,
+        check: None,
+    },
 ];
 
 /// A kind of package.

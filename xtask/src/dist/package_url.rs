@@ -9,7 +9,7 @@ pub(super) fn package_url(kind: &str, name: &str, version: &str) -> String {
 }
 
 /// A component of a package URL: only letters, digits, `.-_~` and the colon stay as they are.
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut url = String::new();
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b".-_~:".contains(&byte) {

@@ -1,4 +1,5 @@
-//! What is inside the program, for machines: a bill of materials in the format of CycloneDX 1.5.
+//! What is inside the program and inside the image, for machines: bills of materials in the format
+//! of CycloneDX 1.5.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,10 +8,12 @@ use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::build::Build;
+use super::debian::{self, Package};
 use super::files::sha256;
 use super::package_url::package_url;
 use super::parts::{Part, Parts};
-use super::stage;
+use super::{image, stage};
+use crate::shell;
 
 /// What a bill lists, or what it is of.
 struct Component {
@@ -61,12 +64,56 @@ impl From<Part> for Component {
     }
 }
 
-/// Makes `rdmascope-VERSION.cdx.json`.
-pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
+impl From<Package> for Component {
+    /// Debian's packages have no licence as an SPDX expression.
+    fn from(package: Package) -> Self {
+        Self {
+            kind: "library",
+            name: package.name,
+            version: package.version,
+            url: package.url,
+            license: None,
+            sha256: None,
+            uses: package.uses,
+        }
+    }
+}
+
+/// Makes `rdmascope-VERSION.cdx.json`: the program with its parts.
+pub(super) fn of_program(build: &Build, out: &Path) -> Result<PathBuf> {
     let parts = Parts::of(&build.checkout)?;
     let program = program(build, parts.direct)?;
     let components = parts.all.into_iter().map(Component::from).collect();
     write(out.join(format!("rdmascope-{}.cdx.json", build.version)), &program, components)
+}
+
+/// Makes `rdmascope-VERSION-oci.cdx.json`: the image, with the same and with Debian's packages.
+pub(super) fn of_image(build: &Build, out: &Path) -> Result<PathBuf> {
+    let packages = debian::packages(&debian::owners(&image::files(build)?)?)?;
+    let urls_of = |files: &BTreeSet<String>| -> Result<Vec<String>> {
+        let packages = debian::packages(&debian::owners(files)?)?;
+        Ok(packages.into_iter().map(|package| package.url).collect())
+    };
+    let parts = Parts::of(&build.checkout)?;
+    let mut program = program(build, parts.direct)?;
+    program.uses.extend(urls_of(&image::files_of_program(build)?)?);
+    let mut uses = BTreeSet::from([program.url.clone()]);
+    uses.extend(urls_of(&image::PROGRAMS.map(str::to_owned).into())?);
+    let architecture = shell::output(&["dpkg", "--print-architecture"])?;
+    let url = package_url("oci", "rdmascope", &image::digest(&image::archive(build, out))?);
+    let image = Component {
+        kind: "container",
+        name: "rdmascope".to_owned(),
+        version: build.version.to_owned(),
+        url: format!("{url}?arch={}&tag={}", architecture.trim(), build.version),
+        license: None,
+        sha256: None,
+        uses,
+    };
+    let mut components: Vec<_> = parts.all.into_iter().map(Component::from).collect();
+    components.extend(packages.into_iter().map(Component::from));
+    components.push(program);
+    write(out.join(format!("rdmascope-{}-oci.cdx.json", build.version)), &image, components)
 }
 
 /// The program, which uses these components itself.
