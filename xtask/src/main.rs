@@ -43,7 +43,8 @@ usage: cargo xtask COMMAND
   races     runs softdev's concurrent code under ThreadSanitizer and Miri; needs Rust's nightly (--help)
   rooms     counts the files that a new pattern, axis, column or endpoint needs: applies, builds and tries a patch of each
             (xtask/rooms/)
-  verdicts  proves the rates of error of verdicts (fleets, comparisons, trends) by simulation (--help)
+  verdicts  proves the rates of error of verdicts (fleets, comparisons, trends) by simulation, or with --fleets N by fleets
+            that rdmascope measures (--help)
   vm        runs a command in a virtual machine with a kernel device, rxe0 (--help)
   vm-tests  runs the tests that need features of a kernel, in three boots of that machine: the behaviour of rxe0
             (--conformance), rdmascope on rxe0, netem and SCTP (--programs), and two machines (--two-machines)";

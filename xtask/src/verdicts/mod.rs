@@ -1,5 +1,6 @@
-//! `cargo xtask verdicts`: proves the rates of error of verdicts, by simulation. The simulation is
-//! a program of the crate `verdict`, so that it runs the procedures that rdmascope runs.
+//! `cargo xtask verdicts`: proves the rates of error of verdicts, by simulation or by fleets that
+//! rdmascope measures. Both are in a program of the crate `verdict`, so that the simulation runs
+//! the procedures that rdmascope runs.
 
 mod record;
 
@@ -18,6 +19,10 @@ pub(crate) fn with(words: impl Iterator<Item = String>) -> Result<()> {
         return record::record(cycles.parse().context("--record needs a number of cycles")?);
     }
     shell::run_quietly(&["cargo", "build", "--release", "--quiet", "-p", "verdict", "--bin", "verdicts"])?;
+    let has = |option: &str| words.iter().any(|word| word == option);
+    if has("--fleets") && !has("--program") {
+        shell::run_quietly(&["cargo", "build", "--release", "--quiet", "-p", "rdmascope"])?;
+    }
     let program = shell::root().join("target/release/verdicts");
     let program = program.to_string_lossy().into_owned();
     let words: Vec<String> = std::iter::once(program).chain(words).collect();

@@ -21,6 +21,8 @@ pub(crate) struct Rate {
     pub(crate) bar: Option<f64>,
     /// One trial that erred: what was true and what was said.
     pub(crate) example: Option<String>,
+    /// Why nothing can be said here: then the row is neither held nor missed.
+    pub(crate) not_measured: Option<String>,
 }
 
 impl Rate {
@@ -44,7 +46,7 @@ impl Rate {
 
     /// Whether the errors are surely more than promised.
     pub(crate) fn is_missed(&self) -> bool {
-        self.bar.is_some_and(|bar| self.interval()[0] > bar)
+        self.not_measured.is_none() && self.bar.is_some_and(|bar| self.interval()[0] > bar)
     }
 
     /// Whether the errors are surely no more than promised.
@@ -54,11 +56,16 @@ impl Rate {
 
     /// A line of the table.
     pub(crate) fn line(&self) -> String {
+        if let Some(why) = &self.not_measured {
+            return format!("{:<40} not measured: {why}", self.name);
+        }
         let [lower, upper] = self.interval().map(|share| 100.0 * share);
         let word = match self.bar {
             None => String::new(),
             Some(bar) => {
-                let word = if self.is_missed() {
+                let word = if self.trials == 0 {
+                    "not judged"
+                } else if self.is_missed() {
                     "MISSED"
                 } else if self.is_proven() {
                     "proven"
@@ -85,9 +92,16 @@ impl Rate {
 mod tests {
     use super::*;
 
-    fn interval(errors: u64, trials: u64) -> [f64; 2] {
-        Rate { name: String::new(), errors, trials, not_promised: 0, bar: Some(0.01), example: None }
-            .interval()
+    fn rate(errors: u64, trials: u64) -> Rate {
+        Rate {
+            name: "row".to_owned(),
+            errors,
+            trials,
+            not_promised: 0,
+            bar: Some(0.01),
+            example: None,
+            not_measured: None,
+        }
     }
 
     /// The numbers of scipy 1.17: `binomtest(errors, trials).proportion_ci(method='exact')`.
@@ -100,7 +114,7 @@ mod tests {
             (10, 1700, 0.0028243134947105756, 0.010791168443753078),
             (5, 5, 0.47817624989501856, 1.0),
         ] {
-            let found = interval(errors, trials);
+            let found = rate(errors, trials).interval();
             assert!(
                 (found[0] - lower).abs() < 1e-7 && (found[1] - upper).abs() < 1e-7,
                 "{errors}: {found:?}"
@@ -110,17 +124,23 @@ mod tests {
 
     #[test]
     fn a_bar_is_missed_only_if_the_interval_is_above_it() {
-        let rate = |errors| Rate {
-            name: String::new(),
-            errors,
-            trials: 1000,
-            not_promised: 0,
-            bar: Some(0.01),
-            example: None,
-        };
+        let rate = |errors| rate(errors, 1000);
         assert!(!rate(10).is_missed() && !rate(10).is_proven());
         assert!(!rate(16).is_missed());
         assert!(rate(18).is_missed());
         assert!(rate(3).is_proven());
+    }
+
+    #[test]
+    fn a_rate_without_a_trial_is_not_judged() {
+        assert!(rate(0, 0).line().ends_with(" bar 1.0 %  not judged"), "{}", rate(0, 0).line());
+    }
+
+    #[test]
+    fn what_is_not_measured_is_neither_held_nor_missed() {
+        let not_measured = Some("no namespaces".to_owned());
+        let rate = Rate { not_measured, ..rate(5, 5) };
+        assert!(!rate.is_missed());
+        assert_eq!(rate.line(), format!("{:<40} not measured: no namespaces", "row"));
     }
 }

@@ -320,7 +320,8 @@ fn draw(n: usize, random: &mut Random) -> usize {
     ((random.fraction() * n as f64) as usize).min(n - 1)
 }
 
-fn two(n: usize, random: &mut Random) -> [usize; 2] {
+/// Two different hosts.
+pub(crate) fn two(n: usize, random: &mut Random) -> [usize; 2] {
     let hosts = distinct(n, 2, random);
     [hosts[0], hosts[1]]
 }
