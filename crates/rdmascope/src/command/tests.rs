@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bench::plan::{Options, Plan, resolve};
 use bench::process::template::split;
@@ -17,6 +17,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::{Cli, Command};
 use crate::benchmark::Benchmark;
 use crate::cli::known;
+
+mod options;
 
 /// Pages, and directories with pages.
 const PAGES: [&str; 6] = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", ".github", "contrib", "docs"];
@@ -135,31 +137,28 @@ fn refusal(shown: &Shown) -> Option<String> {
     Some(format!("rdmascope {}: {error}", shown.words.join(" ")))
 }
 
-/// Returns the refusals of the commands of a page, or of all pages below a directory, and how many
-/// commands there are.
-fn refusals(path: &Path) -> (Vec<String>, usize) {
-    let mut all = (Vec::new(), 0);
+/// Returns a page, or the pages below a directory.
+fn pages(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            let (wrong, count) = refusals(&entry.unwrap().path());
-            all.0.extend(wrong);
-            all.1 += count;
-        }
-    } else if path.extension().is_some_and(|end| end == "md") && !path.ends_with(OF_PATCHES) {
-        let shown = shown(&fs::read_to_string(path).unwrap());
-        all.0.extend(shown.iter().filter_map(refusal).map(|why| format!("{}: {why}", path.display())));
-        all.1 = shown.len();
+        let below = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        return below.flat_map(|path| pages(&path)).collect();
     }
-    all
+    let is_page = path.extension().is_some_and(|end| end == "md") && !path.ends_with(OF_PATCHES);
+    is_page.then(|| path.to_owned()).into_iter().collect()
 }
 
 #[test]
 fn the_parser_accepts_the_commands_of_pages() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let (wrong, counts): (Vec<_>, Vec<_>) = PAGES.iter().map(|name| refusals(&root.join(name))).unzip();
-    let wrong = wrong.concat();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in PAGES.iter().flat_map(|name| pages(&root.join(name))) {
+        let shown = shown(&fs::read_to_string(&path).unwrap());
+        wrong.extend(shown.iter().filter_map(refusal).map(|why| format!("{}: {why}", path.display())));
+        count += shown.len();
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(counts.iter().sum::<usize>() > 150, "{counts:?}");
+    assert!(count > 150, "{count}");
 }
 
 #[test]
