@@ -55,8 +55,8 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The crates that `cargo tree --prefix depth` prints, as `cargo metadata` describes them. Those
-    /// of this project are no parts: they are the program.
+    /// The crates that `cargo tree --prefix depth` prints, as `cargo metadata` describes them.
+    /// Those of this project are no parts: they are the program.
     fn compiled(metadata: &Value, tree: &str) -> Result<Self> {
         let text = |package: &Value, key: &str| package[key].as_str().unwrap_or_default().to_owned();
         let url = |package: &Value| package_url("cargo", &text(package, "name"), &text(package, "version"));
