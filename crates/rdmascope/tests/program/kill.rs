@@ -231,7 +231,10 @@ fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
         assert!(told.ends_with(&wanted) && told.lines().count() == 2, "{told}");
         assert_eq!(ended.stdout.lines().last(), Some("record/report.html"));
         let (run, points) = scratch.record("record");
-        assert!(run.ended.is_some() && all_measured(&points) && points.len() < POINTS);
+        assert!(run.ended.is_some() && points.len() < POINTS);
+        // The signal may have ended the last point in its warm-up.
+        let whole = points.iter().filter(|point| !point.cut).cloned().collect::<Vec<Point>>();
+        assert!(all_measured(&whole) && whole.len() + 1 >= points.len(), "{points:?}");
         assert!(fs::metadata(scratch.at("record/report.html")).unwrap().len() > 10_000);
         assert_clean(&scratch, &before);
     }
