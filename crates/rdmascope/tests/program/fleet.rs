@@ -387,40 +387,44 @@ fn what_cannot_be_examined_is_refused() {
     );
 }
 
-/// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)).
+/// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)). The others are
+/// limited, too, and to less than what a busy machine sends: the limits alone decide.
 #[test]
 fn the_host_with_a_slow_link_is_named_and_none_without_it() {
-    let is_slow = |switch: &Switch| switch.shape(3, "tbf rate 200mbit burst 64k latency 100ms");
-    slow_host(hosts(), "-D 10ms", "tbf", &is_slow, "throughput: sends ");
+    let scratch = Scratch::alone();
+    let Some(switch) = Switch::new(hosts()) else { return };
+    let limit = |rate: &str| format!("tbf rate {rate} burst 16k latency 100ms");
+    if let Err(why) = (0..switch.names.len()).try_for_each(|host| switch.shape(host, &limit("400mbit"))) {
+        return skip("tbf", &why);
+    }
+    is_named(&scratch, &switch, &limit("100mbit"), "throughput: sends ");
+    switch.shape(SLOW, &limit("400mbit")).unwrap();
+    let ended = of_namespaces(&scratch, &switch, "alike");
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let healthy = format!("no culprit among {} members", switch.names.len());
+    assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
 }
 
-/// Runs a fleet of namespaces, of which the fourth is made slow by a queue of this name, and
-/// expects its name; then one in which all are alike.
-pub(crate) fn slow_host(
-    hosts: usize,
-    duration: &str,
-    queue: &str,
-    slow: &dyn Fn(&Switch) -> Result<(), String>,
-    expected: &str,
-) {
-    let scratch = Scratch::alone();
-    let Some(switch) = Switch::new(hosts) else { return };
-    let healthy = format!("no culprit among {hosts} members");
-    let hosts = switch.names.join(",");
-    let more = format!("{duration} -n 100 -s 4KiB --visits-apart 0 --out");
-    let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}"];
-    let words: Vec<&str> = words.into_iter().chain(more.split(' ')).collect();
-    if let Err(why) = slow(&switch) {
-        return skip(queue, &why);
+/// The host that is made slow.
+const SLOW: usize = 3;
+
+/// Runs a fleet of namespaces of which one sends by a queue, in the syntax of tc(8), and expects
+/// its name and no other. A kernel without the queue is reported.
+pub(crate) fn is_named(scratch: &Scratch, switch: &Switch, queue: &str, expected: &str) {
+    if let Err(why) = switch.shape(SLOW, queue) {
+        return skip(queue.split(' ').next().unwrap(), &why);
     }
-    let ended = scratch.run(&[&words[..], &["slow"]].concat());
+    let ended = of_namespaces(scratch, switch, "slow");
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stdout.contains(&format!(" ! {}: {expected}", switch.names[3])), "{}", ended.stdout);
-    assert_eq!(named(&scratch.record("slow").0), [switch.names[3].clone()]);
-    switch.unshape(3);
-    let ended = scratch.run(&[&words[..], &["alike"]].concat());
-    assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
+    let name = &switch.names[SLOW];
+    assert!(ended.stdout.contains(&format!(" ! {name}: {expected}")), "{}", ended.stdout);
+    assert_eq!(named(&scratch.record("slow").0), std::slice::from_ref(name));
+}
+
+fn of_namespaces(scratch: &Scratch, switch: &Switch, out: &str) -> Ended {
+    let hosts = switch.names.join(",");
+    let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "--out", out];
+    scratch.run(&[&words[..], &["-n", "100", "-D", "10ms", "-s", "4KiB", "--visits-apart", "0"]].concat())
 }
 
 /// Waits until a record in the making has so many points.

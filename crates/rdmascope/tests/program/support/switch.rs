@@ -55,12 +55,6 @@ impl Switch {
         let words = format!("tc -n {} qdisc replace dev link0 root {queue}", self.names[host]);
         run(&words.split(' ').collect::<Vec<_>>()).map(drop)
     }
-
-    /// Takes the queue away again.
-    pub(crate) fn unshape(&self, host: usize) {
-        let words = format!("tc -n {} qdisc delete dev link0 root", self.names[host]);
-        run(&words.split(' ').collect::<Vec<_>>()).expect("there is a queue");
-    }
 }
 
 impl Drop for Switch {
