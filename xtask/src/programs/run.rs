@@ -84,9 +84,9 @@ struct Race {
     known: &'static str,
 }
 
-/// rping: until rdma-core's commit f3ae6534a of July 2025. Open MPI 4.1.4:
-/// `btl_openib_connect_udcm.c`, lines 2188 to 2194, and 2306, which does not repeat the datagram of a
-/// rank that is connected.
+/// rping: until rdma-core's commit f3ae6534a of July 2025. Open MPI 4.1.4, in the file
+/// `btl_openib_connect_udcm.c`: lines 2188 to 2194, and line 2306, which does not repeat the
+/// datagram of a rank that is connected.
 const RACES: [Race; 2] = [
     Race {
         program: "rping",
