@@ -35,7 +35,7 @@ hosts cannot be made is `not measured`. The directories of wrong verdicts are pr
   --full          enough trials to prove each bar, in about 45 minutes on two CPUs
   --only WORD     only rows whose name contains WORD, such as `fleet`, `n=32`, `noise A` or `pair`
   --seed N        other random numbers (default 1)
-  --fleets N      measure N fleets for each row, each takes about 20 s; 368 without an error prove a bar of 1 %
+  --fleets N      measure N fleets for each row, each takes about 30 s; 368 without an error prove a bar of 1 %
   --program PATH  the rdmascope that measures them (default target/release/rdmascope)";
 
 /// A procedure whose rates are proven.
