@@ -196,7 +196,7 @@ fn tree(variable: &str, number: u64) -> Result<()> {
 /// Runs the tests of `cargo xtask vm`, which boot the machine several times.
 fn machine() -> Result<()> {
     let words = ["cargo", "test", "--quiet", "-p", "xtask", "--test", "vm", "--", "--ignored"];
-    shell::run_with(&words, &[("RDMASCOPE_REQUIRE", REQUIRED)])
+    shell::run_with(&words, &[("RDMASCOPE_REQUIRE", &required())])
 }
 
 /// Installs the program as a user of cargo does, and lets it run another program.
@@ -212,7 +212,7 @@ fn installed() -> Result<()> {
 
 fn program_test(test: &str, variable: (&str, &str)) -> Result<()> {
     let words = ["cargo", "test", "--quiet", "-p", "rdmascope", "--test", "program", test];
-    shell::run_with(&words, &[variable, ("RDMASCOPE_REQUIRE", REQUIRED)])
+    shell::run_with(&words, &[variable, ("RDMASCOPE_REQUIRE", &required())])
 }
 
 /// Makes a fresh checkout build in less time: without incremental compilation, which would take a
@@ -320,6 +320,6 @@ fn reports_for_everybody() -> Result<()> {
     let words = ["cargo", "test", "--quiet", "-p", "report", "--test", "browser", "usable_by_everybody"];
     shell::run_with(
         &words,
-        &[("RDMASCOPE_REPORTS", &reports.to_string_lossy()), ("RDMASCOPE_REQUIRE", REQUIRED)],
+        &[("RDMASCOPE_REPORTS", &reports.to_string_lossy()), ("RDMASCOPE_REQUIRE", &required())],
     )
 }

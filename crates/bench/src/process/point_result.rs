@@ -45,6 +45,8 @@ impl PointResult {
             let conditions = std::mem::take(&mut self.conditions);
             self = Self { conditions, is_cut: self.is_cut, ..Self::failed(error) };
         }
+        // A point that failed for another reason keeps it.
+        let is_cut_alone = self.is_cut && self.status == Status::Measured;
         let reported = self.reported();
         let mut merged = match reported {
             Some(_) => Merged::of(&self.outcomes),
@@ -100,7 +102,7 @@ impl PointResult {
             wall_ns,
         };
         let has_rates = point.throughput.is_some() || point.throughput_total.is_some();
-        if point.cut && point.latency.is_none() && !has_rates && point.own.is_empty() {
+        if is_cut_alone && point.latency.is_none() && !has_rates && point.own.is_empty() {
             point.status = Status::NotMeasured { reason: CUT_TOO_EARLY.to_owned() };
         }
         (point, samples)

@@ -8,8 +8,8 @@ use super::{Field, constants, description, members, schema};
 use crate::record::{Point, Run};
 use crate::text::{sentence, wrapped};
 
-/// The reference as Markdown: the keys of `run.json` and of `points.jsonl`, then those of each
-/// type.
+/// The reference as Markdown. It lists the keys of `run.json`, those of `points.jsonl`, and then
+/// those of each type.
 pub fn record() -> String {
     let mut text = HEAD.to_owned();
     let mut types = BTreeMap::new();

@@ -181,7 +181,7 @@ pub fn meanwhile(point: &Point) -> Vec<String> {
         (!all.is_empty()).then(|| (end.rank, all.join(", ")))
     };
     let mut ends: Vec<(u32, String)> = point.ends.iter().filter_map(of).take(2).collect();
-    // The counters are those of the host: two ranks on one host have the same.
+    // A host counts, and not a rank: two ranks on one host report the same numbers.
     ends.dedup_by(|(_, other), (_, first)| other == first);
     let ends: Vec<String> = ends.iter().map(|(rank, counts)| format!("rank {rank}: {counts}")).collect();
     let counted = (!ends.is_empty()).then(|| format!("     # counted meanwhile at {}", ends.join("; ")));

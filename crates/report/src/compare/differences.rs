@@ -9,6 +9,8 @@ use measure::text::{plain, value};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::list::grouped;
+
 /// Something that differs between the sides.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Difference {
@@ -48,47 +50,64 @@ pub(super) const HOST: &str = "host";
 /// The values of a run or of a side, by what they are of.
 type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
 
+/// What a run says of its surroundings and its plan.
+pub(super) struct Known {
+    /// The program, the devices and the hosts.
+    system: Facts,
+    /// The settings of the experiments, by the experiment's name.
+    experiments: BTreeMap<String, Facts>,
+}
+
+impl Known {
+    pub(super) fn of(run: &Run) -> Self {
+        Self { system: system(run), experiments: experiments(run) }
+    }
+}
+
 /// Returns what differs between the runs of two sides, what matters first. `contrasts` are the axes
 /// in which all points of the sides differ.
 pub(super) fn between(sides: [&[&Run]; 2], contrasts: &[Difference]) -> Vec<Difference> {
-    listed(sides, contrasts, of_all)
+    let known = sides.map(|side| side.iter().map(|run| Known::of(run)).collect::<Vec<_>>());
+    listed([&known[0], &known[1]].map(|side| side.iter().collect()), contrasts, of_all)
 }
 
 /// Returns what most runs of one side have and most of the other do not, what matters first: the
 /// place of a change between the sides may be off by a few runs.
-pub(super) fn changed(sides: [&[&Run]; 2]) -> Vec<Difference> {
+pub(super) fn changed(sides: [Vec<&Known>; 2]) -> Vec<Difference> {
     listed(sides, &[], of_most)
 }
 
 /// Puts the facts of the runs of a side together.
-type Together = fn(&[Facts]) -> Facts;
+type Together = fn(&[&Facts]) -> Facts;
 
 /// The values of all runs.
-fn of_all(runs: &[Facts]) -> Facts {
+fn of_all(runs: &[&Facts]) -> Facts {
     let mut all = Facts::new();
-    for (key, values) in runs.iter().flatten() {
+    for (key, values) in runs.iter().copied().flatten() {
         all.entry(key.clone()).or_default().extend(values.iter().cloned());
     }
     all
 }
 
 /// Of each fact what most runs have; of two that are as frequent, the first.
-fn of_most(runs: &[Facts]) -> Facts {
-    let keys: BTreeSet<&(bool, String)> = runs.iter().flat_map(Facts::keys).collect();
+fn of_most(runs: &[&Facts]) -> Facts {
+    let keys: BTreeSet<&(bool, String)> = runs.iter().flat_map(|facts| facts.keys()).collect();
     let most = |key: &(bool, String)| {
-        let found: Vec<_> = runs.iter().map(|facts| facts.get(key)).collect();
-        let count = |values| found.iter().filter(|other| **other == values).count();
+        let found = || runs.iter().map(|facts| facts.get(key));
+        let mut counts = BTreeMap::new();
+        found().for_each(|values| *counts.entry(values).or_insert(0) += 1);
         // The last of equal ones is the result.
-        found.iter().rev().max_by_key(|values| count(**values)).copied().flatten().cloned()
+        found().rev().max_by_key(|values| counts[values])?.cloned()
     };
     keys.into_iter().filter_map(|key| Some((key.clone(), most(key)?))).collect()
 }
 
-fn listed(sides: [&[&Run]; 2], contrasts: &[Difference], together: Together) -> Vec<Difference> {
-    let system = sides.map(|side| together(&side.iter().map(|run| system(run)).collect::<Vec<_>>()));
-    let system = differing(&system[0], &system[1], "not known");
-    let mut all: Vec<Difference> =
-        contrasts.iter().cloned().chain(differing_settings(sides, together)).chain(system).collect();
+fn listed(sides: [Vec<&Known>; 2], contrasts: &[Difference], together: Together) -> Vec<Difference> {
+    let systems = sides.each_ref().map(|side| side.iter().map(|run| &run.system).collect::<Vec<_>>());
+    let [base, new] = systems.map(|systems| together(&systems));
+    let system = differing(&base, &new, "not known");
+    let settings = differing_settings(sides, together);
+    let mut all: Vec<Difference> = contrasts.iter().cloned().chain(settings).chain(system).collect();
     all.sort_by_key(|difference| !difference.matters);
     all
 }
@@ -96,8 +115,12 @@ fn listed(sides: [&[&Run]; 2], contrasts: &[Difference], together: Together) -> 
 /// The settings that differ of experiments that both sides have. An experiment of one side alone
 /// has no partner, and its settings matter to no other. Sides of one experiment each are compared
 /// whatever its name.
-fn differing_settings(sides: [&[&Run]; 2], together: Together) -> Vec<Difference> {
-    let [base, new] = sides.map(|side| experiments(side, together));
+fn differing_settings(sides: [Vec<&Known>; 2], together: Together) -> Vec<Difference> {
+    let [base, new] = sides.map(|side| {
+        let experiments = grouped(side.into_iter().flat_map(|run| &run.experiments));
+        let side = experiments.into_iter().map(|(name, runs)| (name.clone(), together(&runs)));
+        side.collect::<BTreeMap<String, Facts>>()
+    });
     let both: Vec<(String, &Facts, &Facts)> = match (base.len(), new.len()) {
         (1, 1) => base.values().zip(new.values()).map(|(base, new)| (String::new(), base, new)).collect(),
         _ => {
@@ -134,20 +157,19 @@ fn add(facts: &mut Facts, matters: bool, what: String, text: &str) {
     facts.entry((!matters, what)).or_default().insert(plain(text));
 }
 
-/// The settings of the experiments of a side's plans, by the experiment's name.
-fn experiments(side: &[&Run], together: Together) -> BTreeMap<String, Facts> {
-    let mut all: BTreeMap<String, Vec<Facts>> = BTreeMap::new();
-    for experiment in side.iter().filter_map(|run| run.plan["experiments"].as_array()).flatten() {
-        let mut facts = Facts::new();
+/// The settings of the experiments of a run's plan, by the experiment's name.
+fn experiments(run: &Run) -> BTreeMap<String, Facts> {
+    let mut all: BTreeMap<String, Facts> = BTreeMap::new();
+    for experiment in run.plan["experiments"].as_array().into_iter().flatten() {
+        let facts = all.entry(plain(experiment["name"].as_str().unwrap_or_default())).or_default();
         for setting in MATTERING_SETTINGS {
             let found = &experiment[setting];
             if *found != Value::Null {
-                add(&mut facts, true, setting.to_owned(), &value(found));
+                add(facts, true, setting.to_owned(), &value(found));
             }
         }
-        all.entry(plain(experiment["name"].as_str().unwrap_or_default())).or_default().push(facts);
     }
-    all.into_iter().map(|(name, runs)| (name, together(&runs))).collect()
+    all
 }
 
 /// The program, the devices and the hosts of a run.

@@ -1,5 +1,7 @@
 //! Where a series of runs changes, and what else changed there.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use measure::presentation::Patterns;
 use measure::record::{Axes, Point, Status};
@@ -11,7 +13,7 @@ use verdict::trend::{SEGMENT, find};
 
 use super::asked::{Measured, Session};
 use super::comparison::Word;
-use super::differences::{Difference, HOST, between, changed};
+use super::differences::{Difference, Known, changed};
 use super::history::by_start;
 use super::number::Number;
 use super::sheet::{Line, Sheet, percent, ratio};
@@ -141,13 +143,14 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
         };
         return Err(Error::TooFewRuns { least: 2 * SEGMENT, left_out });
     }
+    let known: Vec<Known> = runs.iter().map(|session| Known::of(session.run)).collect();
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
     for series in all {
         let is_shown = |axis: &str| axis == "size_bytes" || varying.has(series.experiment, axis);
         let point = axes_text(series.axes, is_shown);
         if is_long(&series) {
-            rows.push(series.row(point, quantities, asked, &runs));
+            rows.push(series.row(point, quantities, asked, &runs, &known));
         } else {
             let counts = format!("{} of {} runs", series.compared().len(), series.values.len());
             left_out.push(format!("{} {point}: {counts}", plain(series.experiment)));
@@ -162,18 +165,16 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
 /// The runs on the hosts of the last one, and the others in words: a change from one machine to
 /// another is none in time.
 fn of_last_hosts<'s, 'a>(runs: Vec<&'s Session<'a>>) -> (Vec<&'s Session<'a>>, Vec<String>) {
-    let mut other = Vec::new();
-    let Some(last) = runs.last().map(|last| last.run) else { return (runs, other) };
-    let is_kept = |session: &&Session<'_>| {
-        let differences = between([&[last], &[session.run]], &[]);
-        let Some(hosts) = differences.into_iter().find(|difference| difference.what == HOST) else {
-            return true;
-        };
-        other.push(format!("{}: {}", plain(session.name), hosts.values[1]));
-        false
+    let hosts = |session: &Session<'_>| -> BTreeSet<String> {
+        session.run.environments.iter().map(|host| plain(&host.hostname)).collect()
     };
-    let kept = runs.into_iter().filter(is_kept).collect();
-    (kept, other)
+    let last = runs.last().map(|last| hosts(last));
+    let (kept, other): (Vec<_>, Vec<_>) = runs.into_iter().partition(|session| Some(hosts(session)) == last);
+    let words = |session: &Session<'_>| {
+        let names: Vec<String> = hosts(session).into_iter().collect();
+        format!("{}: {}", plain(session.name), names.join(" and "))
+    };
+    (kept, other.into_iter().map(words).collect())
 }
 
 /// The numbers of the runs that have one, of one point.
@@ -214,14 +215,21 @@ impl<'a> Series<'a> {
         self.values.iter().filter(|value| value.is_compared).collect()
     }
 
-    fn row(self, point: String, quantities: usize, asked: &Asked<'_>, runs: &[&Session<'_>]) -> Row {
+    fn row(
+        self,
+        point: String,
+        quantities: usize,
+        asked: &Asked<'_>,
+        runs: &[&Session<'_>],
+        known: &[Known],
+    ) -> Row {
         let compared = self.compared();
         let y: Vec<f64> = compared.iter().map(|value| value.number.ln()).collect();
         let found = find(&y, quantities, asked.margin);
         let places = found.changes.iter().map(|change| change.at);
         let bounds: Vec<usize> = std::iter::once(0).chain(places).chain([compared.len()]).collect();
         let change = |(change, around): (&verdict::trend::Change, &[usize])| {
-            let of = |part: &[&Value]| part.iter().map(|value| runs[value.run].run).collect::<Vec<_>>();
+            let of = |part: &[&Value]| part.iter().map(|value| &known[value.run]).collect::<Vec<_>>();
             let sides = [of(&compared[around[0]..change.at]), of(&compared[change.at..around[2]])];
             let run = compared[change.at].run;
             Change {
@@ -229,7 +237,7 @@ impl<'a> Series<'a> {
                 started: runs[run].run.started.clone(),
                 ratio: change.shift.exp(),
                 verdict: if self.number.sign * change.shift < 0.0 { Word::Worse } else { Word::Better },
-                differences: changed([&sides[0], &sides[1]]),
+                differences: changed(sides),
             }
         };
         let changes: Vec<Change> = found.changes.iter().zip(bounds.windows(3)).map(change).collect();

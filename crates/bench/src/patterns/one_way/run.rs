@@ -115,7 +115,8 @@ impl Arrays {
         })
     }
 
-    /// The stamps of the first messages as columns, with those of the exchanges before and after.
+    /// The columns of the rank: the stamps of the first `messages` messages, of the bursts, and of
+    /// the exchanges before and after the messages.
     fn columns(self, messages: u64, exchanged: Vec<u64>) -> BTreeMap<Column, Vec<u64>> {
         let (first, second) = match self.rank {
             0 => (Column::Submitted, Column::Completed),

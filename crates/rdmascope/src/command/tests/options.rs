@@ -9,7 +9,7 @@
 //! commands; a part that begins with "with" is about another option. The column `axis` has the axis
 //! that the options set.
 //!
-//! In a table whose heading is an option, the first cells have all values of that option.
+//! In a table whose heading is an option, the first column lists all values of that option.
 //!
 //! A page of a pattern shows all options that its command has beyond those of every pattern.
 
