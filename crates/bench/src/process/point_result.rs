@@ -318,4 +318,23 @@ mod tests {
         assert_eq!(unstable(2), "rank 1: it shifted at 1; rank 2: it shifted at 2");
         assert_eq!(unstable(8), "rank 1: it shifted at 1; 7 more ranks are unstable, too");
     }
+
+    #[test]
+    fn a_cut_point_without_numbers_says_so_unless_it_failed() {
+        let status = |heard_s: f64| {
+            let told = |sent: Option<f64>, heard: Option<f64>| Outcome {
+                told: Some(serde_json::json!({ "sent_s": sent, "heard_s": heard })),
+                ..Outcome::default()
+            };
+            let outcomes = vec![told(Some(10.0), None), told(None, Some(heard_s))];
+            let measured = PointResult::without_numbers(Status::Measured);
+            PointResult { outcomes, is_cut: true, ..measured }.into_point(&spec(), 1).0.status
+        };
+        assert_eq!(status(10.0), Status::NotMeasured { reason: CUT_TOO_EARLY.to_owned() });
+        let failed = status(0.1);
+        assert!(
+            matches!(&failed, Status::Failed { error } if error.contains("received nothing")),
+            "{failed:?}"
+        );
+    }
 }
