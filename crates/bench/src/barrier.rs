@@ -19,8 +19,10 @@ use crate::shared::Shared;
 const ARRIVED: usize = 0;
 /// The line with the number of members that have finished.
 const FINISHED: usize = 1;
+/// The line with the number of the last round, once member 0 has set it.
+const LAST: usize = 2;
 /// The first line of the members. Each member has two lines: for even rounds and for odd rounds.
-const BEGUN: usize = 2;
+const BEGUN: usize = 3;
 
 /// One member of a barrier.
 #[derive(Debug)]
@@ -70,6 +72,21 @@ impl Barrier {
         Ok(())
     }
 
+    /// Makes the next round the last, if this is member 0. The others know it once they have passed
+    /// that round.
+    pub(crate) fn close(&self) {
+        if self.index == 0 {
+            self.memory.word(LAST).store(self.rounds + 1, Relaxed);
+        }
+    }
+
+    /// Whether the round that this member passed last is the last.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        let last = self.memory.word(LAST).load(Relaxed);
+        last != 0 && last <= self.rounds
+    }
+
     /// Writes when this member began, after the barrier that it passed last.
     #[inline]
     pub(crate) fn began(&self, at: Ticks) {
@@ -116,6 +133,32 @@ mod tests {
         let all: Vec<Shared> = others.collect();
         let memories = std::iter::once(first).chain(all);
         memories.enumerate().map(|(index, memory)| Barrier::new(memory, count, index)).collect()
+    }
+
+    #[test]
+    fn all_members_stop_after_the_round_that_the_first_makes_the_last() {
+        const LAST_ROUND: u64 = 150;
+        let yields = || {
+            std::thread::yield_now();
+            Ok(())
+        };
+        let rounds = std::thread::scope(|scope| {
+            let all = members(4).into_iter().map(|mut barrier| {
+                scope.spawn(move || {
+                    while !barrier.is_closed() && barrier.rounds < 2 * LAST_ROUND {
+                        // Only the first member's wish counts.
+                        if barrier.index > 0 || barrier.rounds + 1 == LAST_ROUND {
+                            barrier.close();
+                        }
+                        barrier.pass(yields).unwrap();
+                    }
+                    barrier.rounds
+                })
+            });
+            let all: Vec<_> = all.collect();
+            all.into_iter().map(|member| member.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(rounds, [LAST_ROUND; 4]);
     }
 
     #[test]

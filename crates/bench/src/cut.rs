@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use measure::clock::Ticks;
+use measure::clock::{Clock, Ticks};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
@@ -30,4 +30,10 @@ pub(crate) fn is_requested() -> bool {
 #[inline]
 pub(crate) fn is_over(now: Ticks, end: u64) -> bool {
     now.0 >= end || is_requested()
+}
+
+/// As [`is_over`], but does not read the clock where no time ends the measurement ([`u64::MAX`]).
+#[inline]
+pub(crate) fn is_over_at(clock: Clock, end: u64) -> bool {
+    (end != u64::MAX && clock.now().0 >= end) || is_requested()
 }

@@ -68,7 +68,8 @@ fn idle(carrier: Carrier, settings: &Settings) -> Vec<&'static AxisRow> {
     let is_mpi = carrier.is_mpi();
     let is_one_sided =
         settings.axes.get(axis::MPI_OPERATION).iter().any(|operation| operation.is_one_sided());
-    let is_uneven = settings.axes.get(axis::COLLECTIVE).iter().any(|of| of.has_blocks_of_their_own());
+    let collectives = settings.axes.get(axis::COLLECTIVE);
+    let is_uneven = collectives.iter().any(|of| of.has_blocks_of_their_own());
     let rules = [
         (is_fetch, axis::INLINE.row),
         (is_fetch || operation == Some(Operation::Multicast), axis::SERVICE.row),
@@ -77,6 +78,7 @@ fn idle(carrier: Carrier, settings: &Settings) -> Vec<&'static AxisRow> {
         (is_mpi && is_one_sided, axis::MPI_CALL.row),
         (is_mpi && !is_one_sided, axis::MPI_SYNC.row),
         (is_uneven, axis::COLLECTIVE_CALL.row),
+        (!is_uneven && !collectives.is_empty(), axis::BLOCKS.row),
     ];
     rules.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, row)| row).collect()
 }
@@ -118,9 +120,18 @@ fn default(filled: &Filled, row: &AxisRow) -> String {
     };
     match filled.axes.find(row.name).map(|axis| axis.values()) {
         Some(values) if values.len() <= SHOWN_MAX => values.iter().map(word).collect::<Vec<_>>().join(","),
-        Some(_) => "all".to_owned(),
+        Some(values) => match row.kind {
+            Kind::Choice(variants) => all_but(variants.iter().map(|variant| variant.word), values),
+            _ => "all".to_owned(),
+        },
         None => row.none.unwrap_or_default().to_owned(),
     }
+}
+
+/// Names the words that are missing in a list of most words.
+fn all_but<'a>(words: impl Iterator<Item = &'a str>, values: &[Value]) -> String {
+    let missing: Vec<&str> = words.filter(|word| values.iter().all(|value| value != word)).collect();
+    if missing.is_empty() { "all".to_owned() } else { format!("all but {}", missing.join(",")) }
 }
 
 /// The most values that help shows.

@@ -14,12 +14,12 @@ use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect};
 /// A short measurement whose latency the link model sets, whatever the machine is doing. Its ranks
 /// are not pinned, so the core-to-core latency is not measured: a machine that moves its CPUs would
 /// leave too few turns of one placement.
-const LINK: &str = "lat send --local --cpus none -n 200 -s 64 --link '4X FDR,latency=50us'";
+const LINK: &str = "lat send --local --cpus none -n 100 -s 64 --link '4X FDR,latency=500us'";
 /// The same, much slower.
-const SLOWER: &str = "lat send --local --cpus none -n 200 -s 64 --link '4X FDR,latency=150us'";
+const SLOWER: &str = "lat send --local --cpus none -n 100 -s 64 --link '4X FDR,latency=1500us'";
 /// Links whose latencies differ by 10 %, far beyond what a busy machine adds to them.
-const LONG: &str = "lat send --local --cpus none -n 100 -s 64 --link '4X FDR,latency=500us'";
-const LONGER: &str = "lat send --local --cpus none -n 100 -s 64 --link '4X FDR,latency=550us'";
+const LONG: &str = "lat send --local --cpus none -n 50 -s 64 --link '4X FDR,latency=2ms'";
+const LONGER: &str = "lat send --local --cpus none -n 50 -s 64 --link '4X FDR,latency=2200us'";
 
 /// Compares two commands by turns.
 fn by_turns(scratch: &Scratch, pairs: &str, commands: [&str; 2], out: &str, flags: &[&str]) -> Ended {
@@ -56,7 +56,7 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
     // A pipe gets the commands as they are, in a line each.
     let lines = ended.stdout.lines().filter(|line| !line.contains("lat send"));
     assert!(lines.map(|line| line.chars().count()).max() <= Some(80), "{}", ended.stdout);
-    assert!(ended.stdout.contains("link: 4X FDR,latency=500us -> 4X FDR,latency=550us"), "{ended:?}");
+    assert!(ended.stdout.contains("link: 4X FDR,latency=2ms -> 4X FDR,latency=2200us"), "{ended:?}");
     let page = fs::read_to_string(scratch.at("page.html")).unwrap();
     assert!(page.contains("Verdict: worse") && page.contains("<svg class=\"forest\""), "{page}");
     assert!(!page.contains("<script"), "the page needs no script");
@@ -72,7 +72,7 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
 
     // The runs alone are in a mixed order: they decide, if the link may differ.
     let apart = ["compare", "turns/base", "turns/new"];
-    scratch.refused(&apart, 1, &["differ in what matters", "link: 4X FDR,latency=500us", "--anyway"]);
+    scratch.refused(&apart, 1, &["differ in what matters", "link: 4X FDR,latency=2ms", "--anyway"]);
     let anyway = scratch.run(&[&apart[..], &["--anyway"]].concat());
     assert_eq!(anyway.status, Some(3), "{anyway:?}");
     assert!(
@@ -90,10 +90,10 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
 fn two_programs_are_measured_by_turns() {
     let scratch = Scratch::alone();
     let program = *PROGRAM;
-    for (name, latency) in [("old", "50us"), ("young", "150us")] {
+    for (name, latency) in [("old", "500us"), ("young", "1500us")] {
         scratch.write(name, format!("exec {program} \"$@\" --link '4X FDR,latency={latency}'\n"));
     }
-    let words = "lat send --local --cpus none -n 200 -s 64";
+    let words = "lat send --local --cpus none -n 100 -s 64";
     let commands = ["old", "young"].map(|name| format!("/bin/sh {name} {words}"));
     let ended = by_turns(&scratch, "5", [&commands[0], &commands[1]], "turns", &[]);
     assert_eq!(ended.status, Some(3), "{ended:?}");
@@ -149,7 +149,7 @@ fn repeated(scratch: &Scratch, name: &str, link: &str) {
         &format!("{name}.toml"),
         format!(
             "name = \"repeated\"\ntitle = \"Repeated\"\n[[experiment]]\nname = \"one\"\npattern = \"ping-pong\"\n\
-             iterations = 100\nrepetitions = 6\naxes = {{ size_bytes = 64, link = \"{link}\" }}\n"
+             iterations = 20\nrepetitions = 6\naxes = {{ size_bytes = 64, link = \"{link}\" }}\n"
         ),
     );
 }
@@ -157,8 +157,8 @@ fn repeated(scratch: &Scratch, name: &str, link: &str) {
 #[test]
 fn single_sessions_never_end_with_3_without_a_history() {
     let scratch = Scratch::alone();
-    repeated(&scratch, "base", "4X FDR,latency=50us");
-    repeated(&scratch, "new", "4X FDR,latency=150us");
+    repeated(&scratch, "base", "4X FDR,latency=5000us");
+    repeated(&scratch, "new", "4X FDR,latency=15000us");
     measured(&scratch, "run base.toml --cpus none", "base");
     measured(&scratch, "run new.toml --cpus none", "new");
     let words = ["compare", "base", "new", "--anyway"];

@@ -1,9 +1,15 @@
 //! Collectives and halo exchanges over rdmascope's own RDMA Writes.
 
+use std::fs;
+use std::time::{Duration, Instant};
+
 use measure::record::{Point, Status};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Scratch, all_measured, finish, is_installed, skip};
+use crate::mpi;
+use crate::support::processes::signal;
+use crate::support::{DEADLINE, Scratch, all_measured, collect, finish, is_installed, skip};
 
 /// Runs a plan of these experiments over softdev; returns its points.
 fn run(scratch: &Scratch, experiments: &str, arguments: &[&str]) -> Vec<Point> {
@@ -253,4 +259,66 @@ axes = { endpoint = ["mpi", "verbs"], halo_method = ["nonblocking", "put"], grid
     let has = |point: &&Point| point.axes.get("halo_method").is_some_and(Value::is_string);
     assert!(points.iter().filter(has).all(|point| point.axes["endpoint"] == "mpi"));
     scratch.assert_nothing_left();
+}
+
+/// Stops a command in the middle of its only point; returns the point, which is cut.
+fn cut(words: &[&str]) -> Point {
+    let scratch = Scratch::alone();
+    let mut child = scratch.program([words, &["--out", "record"]].concat()).spawn().unwrap();
+    let start = Instant::now();
+    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
+        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The calls have begun.
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(child.id().cast_signed(), Signal::INT);
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(130), "{words:?}: {ended:?}");
+    let (_, points) = scratch.record("record");
+    let [point] = &points[..] else { panic!("{words:?}: {points:?}") };
+    assert!(point.cut, "{words:?}: {point:?}");
+    scratch.assert_nothing_left();
+    point.clone()
+}
+
+/// Asserts that all ranks of a cut point have ended after the same call, before the last.
+fn assert_cut_together(words: &[&str]) {
+    let point = cut(words);
+    assert_eq!(point.status, Status::Measured, "{words:?}");
+    let calls = point.kinds[0].latency.count;
+    assert!(calls > 0 && calls < 1_000_000, "{words:?}: {calls}");
+    assert!(
+        point.ends.iter().all(|end| end.latency.as_ref().unwrap().count == calls),
+        "{words:?}: {point:?}"
+    );
+}
+
+/// Calls of more than 10 s.
+const MANY: [&str; 6] = ["-n", "1M", "--warmup", "10", "--inject", "rank=1,before=10us"];
+
+#[test]
+fn all_ranks_of_a_cut_point_end_after_the_same_call() {
+    for start in ["barrier", "own_barrier", "instant", "none"] {
+        let words = ["collective", "verbs-barrier", "-d", "softdev0", "--ranks", "3", "--start", start];
+        assert_cut_together(&[&words[..], &MANY].concat());
+    }
+    assert_cut_together(&[&["halo", "verbs", "-d", "softdev0"][..], &MANY].concat());
+}
+
+#[test]
+fn all_ranks_of_a_cut_point_over_mpi_end_after_the_same_call() {
+    mpi::each(|mpi| {
+        let many = [&MANY[..], &["--mpi", mpi.template]].concat();
+        for words in
+            [&["collective", "allreduce"][..], &["collective", "bcast", "--start", "none"], &["halo", "mpi"]]
+        {
+            assert_cut_together(&[words, &many].concat());
+        }
+        // The calls with a computation have not begun.
+        let point = cut(&[&["collective", "iallreduce"], &many[..]].concat());
+        let Status::NotMeasured { reason } = &point.status else { panic!("{point:?}") };
+        assert!(reason.contains("before it had measured anything"), "{reason}");
+    });
 }

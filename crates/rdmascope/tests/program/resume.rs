@@ -203,6 +203,10 @@ fn a_signal_that_arrives_twice_at_once_is_one_and_cuts_the_point_of_each_pattern
         "one-way send --local -c UC --burst 7 --pause 1ms -n 30k --warmup 10",
         "pipeline tcp --local --rate 1000 -D 30 --warmup 10",
         "overhead --local -n 1M --step post_send --warmup 10",
+        "bw send --local -n 1G --warmup 10",
+        "bw write --local -n 1G --warmup 10",
+        "pairs send --pairs 2 -n 1M --warmup 10",
+        "pairs send --stream -n 1G --warmup 10",
     ] {
         let mut shell = scratch.shell(&format!("timeout -s INT 1 rdmascope {words}"));
         let folder = scratch.at("bin");

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use measure::record::LatencyKind;
+use measure::record::{Cpu, LatencyKind};
 use measure::samples::Samples;
 
 use super::choices::Start;
 use super::pass::pass;
 use super::stamps::{CallStamps, OverlapTimes};
-use super::start::{Among, Starter};
+use super::start::{Among, Beginning, Starter};
 use super::work::{Alone, Overlapped, Work};
 use crate::Error;
 use crate::barrier::Barrier;
@@ -34,7 +34,7 @@ pub(crate) struct Share<'a> {
     pub(crate) overlap: Option<u32>,
 }
 
-/// Makes the calls of a rank.
+/// Makes the calls of a rank: all, or those until the point is cut.
 ///
 /// # Errors
 /// The errors of the endpoint; [`Error::WrongResult`] where a call had a wrong result.
@@ -54,40 +54,57 @@ pub(crate) fn run<E: Collectives>(
     let mut starter = Starter::new(start, endpoint, among, delays)?;
     let mut stamps = Stamped::room(calls, spec.warmup);
     let mut times = None;
-    let (done, cpu) = match overlap {
-        None => watched(clock, || stamps.take(endpoint, &mut starter, delays, &mut Alone)),
-        Some(tests) => {
-            // The computation takes as long as the call takes alone.
-            stamps.take(endpoint, &mut starter, delays, &mut Alone)?;
-            endpoint.meet()?;
-            let pure = middle(stamps.own());
-            let mut work = Overlapped::new(clock, pure, tests, stamps.begun.len());
-            starter.prepare(endpoint, delays, &mut work)?;
-            stamps.late.clear();
-            let done = watched(clock, || stamps.take(endpoint, &mut starter, delays, &mut work));
-            let ns = |ticks: f64| ticks * 1e9 / clock.tick_hz();
-            times = Some(OverlapTimes {
-                pure_ns: ns(pure),
-                calculated_ns: ns(middle(work.calculated)),
-                overlapped_ns: ns(middle(stamps.own())),
-            });
-            done
+    let (done, mut cpu) = watched(clock, || stamps.take(endpoint, &mut starter, delays, &mut Alone));
+    let is_whole = done?;
+    if let Some(tests) = overlap {
+        endpoint.meet()?;
+        if is_whole {
+            (times, cpu) = overlapped(endpoint, &mut starter, delays, &mut stamps, tests)?;
+        } else {
+            // No call has overlapped with a computation.
+            stamps.keep(0);
         }
-    };
-    done?;
+    }
     // Some ways of starting let a rank start before others have ended: wait for all ranks here.
     endpoint.meet()?;
     let exchanged = starter.end(endpoint)?;
     checked(endpoint)?;
     let own = Samples::from_ns(stamps.own().into_iter().map(|ticks| clock.ns(ticks)).collect());
-    let Stamped { begun, ended, late, .. } = stamps;
+    let Stamped { begun, ended, late, warmup } = stamps;
+    let made = begun.len() as u64 + warmup;
     let outcome = Outcome {
         latency: own.latency(LatencyKind::Own, &spec.share_above_ns),
-        cpu: cpu.map(|cpu| cpu.of(calls + spec.warmup)),
+        cpu: cpu.map(|cpu| cpu.of(made)),
         ..Outcome::default()
     };
     let told = CallStamps::new(rank_clock, [begun, ended], late, exchanged).with(times);
     Ok((outcome, Some(told)))
+}
+
+/// Makes the calls again, each with a computation that takes as long as the call takes alone.
+fn overlapped<E: Collectives>(
+    endpoint: &mut E,
+    starter: &mut Starter,
+    delays: [u64; 2],
+    stamps: &mut Stamped,
+    tests: u32,
+) -> Result<(Option<OverlapTimes>, Option<Cpu>), Error> {
+    let clock = endpoint.clock();
+    let pure = middle(stamps.own());
+    let mut work = Overlapped::new(clock, pure, tests, stamps.begun.len());
+    starter.prepare(endpoint, delays, &mut work)?;
+    stamps.late.clear();
+    let (done, cpu) = watched(clock, || stamps.take(endpoint, starter, delays, &mut work));
+    done?;
+    let own = stamps.own();
+    work.calculated.truncate(own.len());
+    let ns = |ticks: f64| ticks * 1e9 / clock.tick_hz();
+    let times = (!own.is_empty()).then(|| OverlapTimes {
+        pure_ns: ns(pure),
+        calculated_ns: ns(middle(work.calculated)),
+        overlapped_ns: ns(middle(own)),
+    });
+    Ok((times, cpu))
 }
 
 impl CollectivesVisitor for Share<'_> {
@@ -130,33 +147,48 @@ impl Stamped {
         self.begun.iter().zip(&self.ended).map(|(begin, end)| end.saturating_sub(*begin)).collect()
     }
 
-    /// Makes the calls and stamps them. `before` and `within` are delays in ticks before and after
-    /// the first stamp.
+    /// Keeps the stamps of the first `calls` calls.
+    fn keep(&mut self, calls: usize) {
+        self.begun.truncate(calls);
+        self.ended.truncate(calls);
+        self.late.retain(|call| *call < calls as u64);
+    }
+
+    /// Makes the calls and stamps them; returns whether all were made: if the point is cut, only
+    /// the stamps of those until then remain. `before` and `within` are delays in ticks before and
+    /// after the first stamp.
     fn take<E: Collectives, W: Work>(
         &mut self,
         endpoint: &mut E,
         starter: &mut Starter,
         [before, within]: [u64; 2],
         work: &mut W,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let clock = endpoint.clock();
         for _ in 0..self.warmup {
-            starter.wait(endpoint)?;
+            if starter.wait(endpoint)? == Beginning::Cut {
+                self.keep(0);
+                return Ok(false);
+            }
             work.once(endpoint, None)?;
         }
         for call in 0..self.begun.len() {
-            let is_late = starter.wait(endpoint)?;
+            let beginning = starter.wait(endpoint)?;
+            if beginning == Beginning::Cut {
+                self.keep(call);
+                return Ok(false);
+            }
             pass(clock, before);
             let begin = clock.now();
             pass(clock, within);
             work.once(endpoint, Some(call))?;
             let end = clock.now();
             (self.begun[call], self.ended[call]) = (begin.0, end.0);
-            if is_late {
+            if beginning == Beginning::Late {
                 self.late.push(call as u64);
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Common instants at which ranks start their calls.
 //!
-//! Ranks with different clocks agree on instants for a millisecond at first, and then for longer
-//! and longer: the first exchanges follow each other so closely that they tell little of the drift.
+//! Ranks agree on instants for some time, and then whether to go on, and on the next instants.
+//! Ranks with different clocks agree for a millisecond at first, and then for longer and longer:
+//! the first exchanges follow each other so closely that they tell little of the drift.
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use super::clocks::Exchanges;
 use super::pass::pass;
 use super::work::Work;
 use crate::Error;
+use crate::cut;
 use crate::endpoint::collectives::Collectives;
 
 /// Instants that are about twice the time of a call apart.
@@ -18,9 +20,9 @@ pub(super) struct Instants {
     first: u64,
     apart: Ratio,
     call: u64,
-    /// The time, in ns, for which the ranks agree on instants next; then they compare their clocks
-    /// and agree again. Ranks with one clock agree once.
-    span_ns: Option<u64>,
+    /// The time, in ns, for which the ranks agree on instants next, and the largest such time.
+    span_ns: u64,
+    span_most_ns: u64,
     /// The point's time limit, in ticks: no instant is farther ahead.
     limit: u64,
 }
@@ -53,17 +55,22 @@ impl Instants {
         longest.sort_unstable();
         let usual_ns = endpoint.largest(clock.ns(longest[PILOT - 1 - PILOT / 100]))?;
         let apart_ns = apart_ns(usual_ns, limit)?;
+        // Far below the time limit, which no instant may pass.
+        let span_one_ns = SPAN_ONE.min(limit / 4).as_nanos() as u64;
+        let [span_ns, span_most_ns] =
+            if has_several_clocks { [SPAN_FIRST_NS, SPAN_MOST_NS] } else { [span_one_ns; 2] };
         Ok(Self {
             apart_ns,
             first: 0,
             apart: Ratio { ticks: 0, calls: 1 },
             call: 0,
-            span_ns: has_several_clocks.then_some(SPAN_FIRST_NS),
+            span_ns,
+            span_most_ns,
             limit: clock.ticks(limit),
         })
     }
 
-    /// Returns the next instant, by this rank's clock.
+    /// Returns the next instant, by this rank's clock; none where the point is cut, on all ranks.
     ///
     /// # Errors
     /// The errors of the endpoint; [`Error::Clocks`] where the clocks cannot be compared, or an
@@ -73,26 +80,26 @@ impl Instants {
         &mut self,
         endpoint: &mut E,
         exchanges: Option<&mut Exchanges>,
-    ) -> Result<u64, Error> {
-        if self.apart.ticks == 0 || self.span_ns.is_some() && self.call == self.apart.calls {
-            self.agree(endpoint, exchanges)?;
+    ) -> Result<Option<u64>, Error> {
+        if (self.apart.ticks == 0 || self.call == self.apart.calls) && !self.agree(endpoint, exchanges)? {
+            return Ok(None);
         }
         let ticks = self.call.checked_mul(self.apart.ticks).map(|ticks| ticks / self.apart.calls);
         let instant = ticks.and_then(|ticks| self.first.checked_add(ticks)).ok_or_else(too_late)?;
         self.call += 1;
-        Ok(instant)
+        Ok(Some(instant))
     }
 
-    /// Agrees on the next instants. Rank 0 chooses them by its clock.
+    /// Agrees whether the ranks go on, and on the next instants. Rank 0 chooses them by its clock.
     #[cold]
     fn agree<E: Collectives>(
         &mut self,
         endpoint: &mut E,
         exchanges: Option<&mut Exchanges>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let clock = endpoint.clock();
-        let calls = self.span_ns.map_or(1, |span_ns| (span_ns / self.apart_ns).max(1));
-        self.span_ns = self.span_ns.map(|span_ns| (2 * span_ns).min(SPAN_MOST_NS));
+        let calls = (self.span_ns / self.apart_ns).max(1);
+        self.span_ns = (2 * self.span_ns).min(self.span_most_ns);
         let ticks = clock.ticks(Duration::from_nanos(self.apart_ns.saturating_mul(calls)));
         self.call = 0;
         let agreed = match exchanges {
@@ -111,15 +118,16 @@ impl Instants {
             last.map(|_| [first, ticks]).ok_or_else(too_late)
         });
         // All ranks stop together: a rank that continued would wait for a rank that cannot.
-        let has_failed = endpoint.largest(u64::from(agreed.is_err()))? > 0;
+        let own = if agreed.is_err() { HAS_FAILED } else { u64::from(cut::is_requested()) };
+        let worst = endpoint.largest(own)?;
         let [first, ticks] = agreed?;
-        if has_failed {
+        if worst >= HAS_FAILED {
             let reason = "another rank cannot compute common instants by its clock".to_owned();
             return Err(Error::Clocks { reason });
         }
         self.first = first;
         self.apart = Ratio { ticks, calls };
-        Ok(())
+        Ok(worst == 0)
     }
 }
 
@@ -153,7 +161,7 @@ pub(super) fn time_once<E: Collectives, W: Work>(
 }
 
 /// The number of calls that determine how long a call takes.
-pub(super) const PILOT: usize = 100;
+const PILOT: usize = 100;
 /// Added to twice the time of a call: what a clock and a loop take.
 const APART_LEAST: Duration = Duration::from_micros(10);
 /// All ranks have received the first instant by then.
@@ -162,6 +170,10 @@ const BEGIN_AFTER: Duration = Duration::from_millis(2);
 /// largest, two clocks drift apart by less than a microsecond.
 const SPAN_FIRST_NS: u64 = 1_000_000;
 const SPAN_MOST_NS: u64 = 50_000_000;
+/// The same for ranks with one clock.
+const SPAN_ONE: Duration = Duration::from_secs(1);
+/// What a rank without common instants tells the others; 1 tells them that the point is cut.
+const HAS_FAILED: u64 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -184,9 +196,10 @@ mod tests {
         Instants {
             apart_ns: 12_000,
             first,
-            apart: Ratio { ticks, calls: 1 },
+            apart: Ratio { ticks, calls: 10 },
             call,
-            span_ns: None,
+            span_ns: SPAN_FIRST_NS,
+            span_most_ns: SPAN_MOST_NS,
             limit: 60_000_000_000,
         }
     }
@@ -194,8 +207,8 @@ mod tests {
     #[test]
     fn an_instant_that_no_clock_shows_is_refused() {
         let [mut wire, _] = Wire::pair(&[], |_| {});
-        assert_eq!(from(7, 3, 2).next(&mut wire, None).unwrap(), 13);
-        for (first, ticks, call) in [(7, u64::MAX / 2, 3), (u64::MAX - 1, 2, 1)] {
+        assert_eq!(from(7, 30, 2).next(&mut wire, None).unwrap(), Some(13));
+        for (first, ticks, call) in [(7, u64::MAX / 2, 3), (u64::MAX - 1, 20, 1)] {
             let refused = from(first, ticks, call).next(&mut wire, None);
             assert!(matches!(refused, Err(Error::Clocks { .. })), "{first} {ticks} {call}");
         }
@@ -209,14 +222,14 @@ mod tests {
             wire.hears(told);
             let agreed = from(0, 0, 0).next(&mut wire, None);
             assert_eq!(matches!(agreed, Err(Error::Clocks { .. })), is_refused, "{told}: {agreed:?}");
-            assert_eq!(wire.largest_told(), u64::from(is_refused));
+            assert_eq!(wire.largest_told(), if is_refused { HAS_FAILED } else { 0 });
         }
     }
 
     #[test]
     fn ranks_look_ahead_for_ever_longer() {
         let mut spans = Vec::new();
-        let mut instants = Instants { span_ns: Some(SPAN_FIRST_NS), ..from(0, 0, 0) };
+        let mut instants = from(0, 0, 0);
         for _ in 0..8 {
             let [mut wire, _] = Wire::pair(&[], |_| {});
             instants.call = instants.apart.calls;

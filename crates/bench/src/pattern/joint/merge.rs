@@ -33,6 +33,10 @@ pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<Cal
         let error = "the ranks have not made the same number of calls".to_owned();
         return Merged::without_numbers(Status::Failed { error });
     }
+    // The point was cut before the first call.
+    if first.begun.is_empty() {
+        return Merged::of(outcomes);
+    }
     let mut merged = Merged { own: Some(means(outcomes, &told)), ..Merged::of(outcomes) };
     if let Err(reason) = keep(spec, &told, &mut merged) {
         merged.unstable.push(reason);

@@ -55,6 +55,7 @@ impl Pattern for Collectives {
         command: command::COMMAND,
         shown: &table::SHOWN,
         axes: settings::AXES,
+        can_be_cut: |_| true,
         ..Row::named("collective")
     };
     type Told = CallStamps;

@@ -48,6 +48,7 @@ impl Pattern for Halo {
         shown: &table::SHOWN,
         axes: settings::AXES,
         size_bytes: Some(size_bytes),
+        can_be_cut: |_| true,
         ..Row::named("halo")
     };
     type Told = CallStamps;

@@ -13,7 +13,8 @@ use crate::pattern::flood::{AT_ONCE, Burst};
 use crate::point::Length;
 
 /// Repeatedly sends a message when all other senders do, waits for its answer and records the time;
-/// a fetch is its own answer. The rank that leads the barrier also records the skew.
+/// a fetch is its own answer. The rank that leads the barrier also records the skew. If the point
+/// is cut, all senders of a host stop after the same message.
 ///
 /// # Errors
 /// The errors of the endpoint; [`Error::Deadline`] when a message is lost, or another rank does not
@@ -29,9 +30,14 @@ pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     let all = warmup + messages;
+    let mut sent = 0;
     for message in 0..all {
-        let mark = if message + 1 == all { Mark::Last } else { Mark::More };
+        if cut::is_requested() {
+            barrier.close();
+        }
         meet(endpoint, barrier)?;
+        let is_last = message + 1 == all || barrier.is_closed();
+        let mark = if is_last { Mark::Last } else { Mark::More };
         if message > warmup && barrier.leads() {
             skews.record(barrier.skew());
         }
@@ -50,9 +56,13 @@ pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
         if message >= warmup && !endpoint.was_repeated() {
             recorder.record(end.since(begin));
         }
+        sent = message + 1;
+        if is_last {
+            break;
+        }
     }
     meet(endpoint, barrier)?;
-    if messages > 0 && barrier.leads() {
+    if sent > warmup && barrier.leads() {
         skews.record(barrier.skew());
     }
     endpoint.flush()

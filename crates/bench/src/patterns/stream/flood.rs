@@ -91,7 +91,7 @@ fn flood<E: Endpoint>(
     while out.open || into.open {
         let mut moved = false;
         if out.open {
-            let is_over = end != u64::MAX && cut::is_over(clock.now(), end);
+            let is_over = cut::is_over_at(clock, end);
             moved = out.send(endpoint, target, is_over, flow == Flow::Out)?;
         } else if out.used && unsent > 0 {
             let left = endpoint.outstanding()?;

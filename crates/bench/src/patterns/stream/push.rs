@@ -56,7 +56,7 @@ fn post<E: Endpoint>(endpoint: &mut E, length: Length) -> Result<u64, Error> {
     let mut total = 0;
     let mut lanes = endpoint.lanes();
     while lanes > 0 && total < target {
-        let over = total + lanes >= target || (end != u64::MAX && cut::is_over(clock.now(), end));
+        let over = total + lanes >= target || cut::is_over_at(clock, end);
         let mark = if over { Mark::Last } else { Mark::More };
         while endpoint.try_send(mark)? == Posted::Busy {
             endpoint.idle()?;
