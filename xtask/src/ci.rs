@@ -47,10 +47,10 @@ usage: cargo xtask ci [--full] [--from STAGE]
 
   --full         adds the stages that take too long for every change: rooms, licences, the tests with all features, the
                  tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual
-                 machines, every verbs program, every part of parity, the reports of three plans with axe-core, MPI
-                 launches, connections, transfers and fleets whose processes are killed at many moments, fleets of 8 hosts
-                 and of 1000 agents, transfers of large trees, the Debian package in a clean root, the program for aarch64 in an
-                 emulation, and an installation by cargo
+                 machines, every verbs program, every part of parity, the pages of three plans, a fleet, a comparison and a
+                 trend with axe-core, MPI launches, connections, transfers and fleets whose processes are killed at many
+                 moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the Debian package in a clean root,
+                 the program for aarch64 in an emulation, and an installation by cargo
   --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been fixed";
 
 /// A stage of CI. Its time is printed at the end.
@@ -293,33 +293,71 @@ fn quick_run() -> Result<()> {
 
 /// Measures a plan, which may end with these statuses; returns its report.
 fn run_plan(name: &str, more: &[&str], statuses: &[i32]) -> Result<PathBuf> {
+    let plan = format!("plans/{name}.toml");
+    let out = emptied(name)?;
+    program(&[&["run", &plan, "--out", &out.to_string_lossy()], more].concat(), statuses)?;
+    Ok(out.join("report.html"))
+}
+
+/// A directory for results, which does not exist yet.
+fn emptied(name: &str) -> Result<PathBuf> {
     let out = shell::root().join("target/ci-run").join(name);
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
     }
-    let plan = format!("plans/{name}.toml");
-    let directory = out.to_string_lossy();
-    let words =
-        ["cargo", "run", "--release", "--quiet", "--", "run", plan.as_str(), "--out", directory.as_ref()];
-    let status = shell::command(&[&words, more].concat()).status().context("cannot start cargo")?;
+    Ok(out)
+}
+
+/// Runs the program, which may end with these statuses.
+fn program(arguments: &[&str], statuses: &[i32]) -> Result<()> {
+    let words = [&["cargo", "run", "--release", "--quiet", "--"], arguments].concat();
+    let status = shell::command(&words).status().context("cannot start cargo")?;
     let is_expected = status.code().is_some_and(|code| statuses.contains(&code));
-    ensure!(is_expected, "`rdmascope run {plan}` failed ({status})");
-    Ok(out.join("report.html"))
+    ensure!(is_expected, "`rdmascope {}` failed ({status})", arguments.join(" "));
+    Ok(())
 }
 
 /// The exit status of a run in which some points failed, as streams may that lose messages.
 const PARTIAL: i32 = 4;
 
-/// Examines the reports of three plans in a browser, with axe-core: of round trips and throughputs,
-/// of one-way messages and of many ranks.
+/// Examines pages in a browser, with axe-core: the reports of three plans (of round trips and
+/// throughputs, of one-way messages and of many ranks), and what a fleet, a comparison and a trend
+/// write.
 fn reports_for_everybody() -> Result<()> {
     let plans = ["gamess-2016", "potter-2018-hca", "hoefler-2006"];
-    let reports: Vec<PathBuf> =
+    let mut pages: Vec<PathBuf> =
         plans.iter().map(|plan| run_plan(plan, &["--quick"], &[0, PARTIAL])).collect::<Result<_>>()?;
-    let reports = std::env::join_paths(reports)?;
+    pages.push(fleet_page()?);
+    pages.extend(comparison_pages()?);
+    let pages = std::env::join_paths(pages)?;
     let words = ["cargo", "test", "--quiet", "-p", "report", "--test", "browser", "usable_by_everybody"];
     shell::run_with(
         &words,
-        &[("RDMASCOPE_REPORTS", &reports.to_string_lossy()), ("RDMASCOPE_REQUIRE", &required())],
+        &[("RDMASCOPE_REPORTS", &pages.to_string_lossy()), ("RDMASCOPE_REQUIRE", &required())],
     )
+}
+
+/// The exit statuses of verdicts: whatever this machine's noise makes of them.
+const VERDICTS: [i32; 3] = [0, 1, 3];
+
+/// Measures a fleet; returns its report.
+fn fleet_page() -> Result<PathBuf> {
+    let out = emptied("fleet")?;
+    let words = ["fleet", "send", "--local", "6", "--passes", "1", "-n", "100", "-D", "10ms", "--out"];
+    program(&[&words[..], &[&out.to_string_lossy()]].concat(), &VERDICTS)?;
+    Ok(out.join("report.html"))
+}
+
+/// Compares a command with itself by turns; returns the pages of the comparison, and of the trend
+/// of its runs.
+fn comparison_pages() -> Result<[PathBuf; 2]> {
+    let out = emptied("compare")?;
+    let [comparison, trend] = ["comparison.html", "trend.html"].map(|name| out.join(name));
+    let [base, new] = ["base", "new"].map(|side| out.join(side).display().to_string());
+    let command = "lat send --local --cpus none -n 1000";
+    let words = ["compare", "--interleave", "6", command, command, "--out"];
+    let told = [&out.to_string_lossy()[..], "--html", &comparison.to_string_lossy()];
+    program(&[&words[..], &told].concat(), &VERDICTS)?;
+    program(&["trend", &base, &new, "--html", &trend.to_string_lossy()], &VERDICTS)?;
+    Ok([comparison, trend])
 }

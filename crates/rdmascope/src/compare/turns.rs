@@ -146,8 +146,7 @@ impl Turns {
         let is_whole = [0, NOT_MET, PARTIAL].map(i32::from).map(Some).contains(&status.code());
         if !is_whole {
             let said = fs::read_to_string(&log).unwrap_or_default();
-            let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it printed no reason");
-            bail!("'{name}' {}: {last}", how(status));
+            bail!("'{name}' {}: {}", how(status), reason(&said));
         }
         let not_whole = || format!("'{name}' left no complete record in {}", directory.display());
         finished(directory).with_context(not_whole)
@@ -252,6 +251,13 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> io::Result<ExitStatus> {
             is_told = true;
         }
     }
+}
+
+/// The line of a program's messages that says why it has ended: that of an error, or the last.
+fn reason(said: &str) -> &str {
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let error = lines.clone().find_map(|line| line.strip_prefix("error: "));
+    error.or_else(|| lines.next_back()).unwrap_or("it printed no reason")
 }
 
 /// How a process ended, in words.

@@ -220,9 +220,12 @@ fn wrong_use_is_refused_in_a_sentence() {
     turns("lat send 'a", "new", &["unclosed quote"]);
     turns("lat send --out x", "new", &["--out is set for each turn"]);
     turns("lat send --local", "one", &["one is not empty and has no turns.json"]);
-    let ended = by_turns(&scratch, "2", ["lat send --local -s x", "lat send --local"], "failing", &[]);
+    let ended = by_turns(&scratch, "2", ["lat send --local --none", "lat send --local"], "failing", &[]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("'lat send --local -s x' ended with status 2: "), "{ended:?}");
+    assert!(
+        ended.stderr.contains("'lat send --local --none' ended with status 2: unexpected argument '--none'"),
+        "{ended:?}"
+    );
     scratch.write("other/turns.json", "{}");
     turns("lat send --local", "other", &["other/turns.json is not that of a comparison"]);
 }

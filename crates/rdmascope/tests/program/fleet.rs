@@ -223,6 +223,32 @@ fn members_that_do_not_start_are_named_with_their_reasons() {
     scratch.assert_nothing_left();
 }
 
+/// A protocol that this program does not speak, another version of the program, and a host without
+/// the device that its line names.
+#[test]
+fn members_of_another_version_or_without_their_device_are_left_out() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.write("hosts", "h1\nh2\nh3\nh4\nh5\nh6 devices=none0\n");
+    let script = "host=$1; shift\ncase $host in\nh4) echo rdmascope 9.9.9 protocol 999; exec sleep 60 ;;\nh5) \"$@\" | { read -r \
+                  line; echo \"rdmascope 0.0.1 ${line#rdmascope * }\"; exec cat; }; exit ;;\nesac\nexec \"$@\"\n";
+    let mut words = started(&scratch, "hosts", script, &["--passes", "1"]);
+    words[2] = "--hosts-file".to_owned();
+    let ended = run(&scratch, &words);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    for words in [
+        "rdmascope 9.9.9 with protocol 999 cannot work with",
+        " left out: h5: its rdmascope is version 0.0.1, and this is ",
+        " left out: h6:none0: ",
+    ] {
+        assert!(ended.stdout.contains(words), "no {words:?} in {}", ended.stdout);
+    }
+    let (run, points) = scratch.record("fleet");
+    assert_eq!(run.fleet.as_ref().unwrap().left.len(), 3);
+    assert_eq!(points.len(), 3 * 3, "three pairs of three members");
+    assert!(points.iter().all(|point| point.status == Status::Measured), "{points:?}");
+    scratch.assert_nothing_left();
+}
+
 /// Nothing is measured, and there is no record.
 #[test]
 fn a_fleet_of_which_no_pair_can_be_measured_says_why() {

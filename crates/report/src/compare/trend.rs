@@ -249,7 +249,10 @@ impl<'a> Series<'a> {
                 let name = plain(runs[run].name);
                 undecided(format!("placement differs from {} ({name}) on", runs[run].run.started))
             }
-            (_, _, Some(least)) => undecided(format!("{quantities} series need at least {least} runs")),
+            (_, _, Some(least)) => {
+                let need = if quantities == 1 { "needs" } else { "need" };
+                undecided(format!("{quantities} series {need} at least {least} runs"))
+            }
         };
         let numbers = || self.values.iter().map(|value| value.number);
         let ends = [numbers().fold(f64::INFINITY, f64::min), numbers().fold(0.0, f64::max)];
