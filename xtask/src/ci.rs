@@ -45,12 +45,12 @@ const REQUIRED_OF_ROOT: &str = "namespaces,slurm,tbf";
 const USAGE: &str = "\
 usage: cargo xtask ci [--full] [--from STAGE]
 
-  --full         adds the stages that take too long for every change: rooms, licences, the tests with all features, the
-                 tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two virtual
-                 machines, every verbs program, every part of parity, the pages of three plans, a fleet, a comparison and a
-                 trend with axe-core, MPI launches, connections, transfers and fleets whose processes are killed at many
-                 moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the Debian package in a clean root,
-                 the program for aarch64 in an emulation, and an installation by cargo
+  --full         adds the stages that take too long for every change: rooms, licences, the book, the tests with all
+                 features, the tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two
+                 virtual machines, every verbs program, every part of parity, the pages of three plans, a fleet, a
+                 comparison and a trend with axe-core, MPI launches, connections, transfers and fleets whose processes
+                 are killed at many moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the Debian
+                 package in a clean root, the program for aarch64 in an emulation, and an installation by cargo
   --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been fixed";
 
 /// A stage of CI. Its time is printed at the end.
@@ -73,9 +73,10 @@ const STAGES: [Stage; 10] = [
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 20] = [
+const FULL: [Stage; 21] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
+    Stage { name: "book", run: book },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
     Stage { name: "1000 kills of connections", run: || kills("connection_kill", "1000") },
     Stage {
@@ -116,6 +117,10 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
             _ => bail!(USAGE),
         }
     }
+    // Only `--full` has that stage.
+    if FULL.iter().any(|stage| first.as_ref().is_some_and(|first| first == stage.name)) {
+        more = &FULL[..];
+    }
     let stages = STAGES.iter().chain(more);
     let is_before = |stage: &&Stage| first.as_ref().is_some_and(|first| first != stage.name);
     let mut stages = stages.skip_while(is_before).peekable();
@@ -141,8 +146,18 @@ fn packages() -> Result<()> {
 /// Checks licences, bans and sources of the dependencies with cargo-deny, which takes a minute to
 /// build.
 fn licences() -> Result<()> {
-    install_deny()?;
+    install_tool("cargo-deny", &["cargo", "deny", "--version"])?;
     check::deny()
+}
+
+/// Builds the book of `docs/`. mdBook warns of what it cannot find, and goes on.
+fn book() -> Result<()> {
+    install_tool("mdbook", &["mdbook", "--version"])?;
+    let book = shell::root().join("target/book").to_string_lossy().into_owned();
+    let built = shell::command(&["mdbook", "build", "docs", "--dest-dir", &book]).output()?;
+    let said = String::from_utf8_lossy(&built.stderr);
+    ensure!(built.status.success() && !said.contains("WARN"), "mdbook build docs: {said}");
+    Ok(())
 }
 
 /// What later stages build, by the words of cargo.
@@ -234,20 +249,21 @@ fn build_once(in_parts: bool) {
     }
 }
 
-/// Builds cargo-deny in `target/tools` if it is not installed, without optimisation, because it
-/// runs only once.
-fn install_deny() -> Result<()> {
+/// Builds a tool in `target/tools` if it is not installed, without optimisation, because it runs
+/// only once. `works` is a command that works if it is.
+fn install_tool(package: &str, works: &[&str]) -> Result<()> {
     let root = shell::root().join("target/tools");
-    let own = [root.join("bin")];
+    let own = root.join("bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?;
+    let others = std::env::split_paths(&path).filter(|other| *other != own);
+    let path = std::env::join_paths(std::iter::once(own.clone()).chain(others))?;
     // SAFETY: no other thread has been started that could read the environment.
     unsafe { std::env::set_var("PATH", path) };
-    if shell::works(&["cargo", "deny", "--version"]) {
+    if shell::works(works) {
         return Ok(());
     }
     let root = root.to_string_lossy().into_owned();
-    let install = ["cargo", "install", "--locked", "--quiet", "--debug", "--root", &root, "cargo-deny"];
+    let install = ["cargo", "install", "--locked", "--quiet", "--debug", "--root", &root, package];
     shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
 }
 
