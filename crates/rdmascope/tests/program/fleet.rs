@@ -425,11 +425,18 @@ fn the_host_with_a_slow_link_is_named_and_none_without_it() {
     }
     is_named(&scratch, &switch, &limit("100mbit"), "throughput: sends ");
     switch.shape(SLOW, &limit("400mbit")).unwrap();
-    let ended = of_namespaces(&scratch, &switch, "alike");
-    assert_eq!(ended.status, Some(0), "{ended:?}");
+    // A machine that does more than this test may leave the latency undecided, and names nobody.
     let healthy = format!("no culprit among {} members", switch.names.len());
-    assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
+    let is_healthy = (1..=TRIES).any(|attempt| {
+        let ended = of_namespaces(&scratch, &switch, &format!("alike-{attempt}"));
+        assert!(matches!(ended.status, Some(0 | 1)) && !ended.stdout.contains(" ! "), "{ended:?}");
+        ended.status == Some(0) && ended.stdout.contains(&healthy)
+    });
+    assert!(is_healthy, "undecided {TRIES} times");
 }
+
+/// How often a healthy fleet is measured until its verdict is decided.
+const TRIES: usize = 3;
 
 /// The host that is made slow.
 const SLOW: usize = 3;

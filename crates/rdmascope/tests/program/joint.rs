@@ -272,7 +272,7 @@ fn cut(words: &[&str]) -> Point {
         std::thread::sleep(Duration::from_millis(5));
     }
     // The calls have begun.
-    std::thread::sleep(Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_secs(1));
     signal(child.id().cast_signed(), Signal::INT);
     let ended = collect(child);
     assert_eq!(ended.status, Some(130), "{words:?}: {ended:?}");
@@ -300,22 +300,17 @@ const MANY: [&str; 6] = ["-n", "1M", "--warmup", "10", "--inject", "rank=1,befor
 
 #[test]
 fn all_ranks_of_a_cut_point_end_after_the_same_call() {
-    for start in ["barrier", "own_barrier", "instant", "none"] {
+    for start in ["instant", "none"] {
         let words = ["collective", "verbs-barrier", "-d", "softdev0", "--ranks", "3", "--start", start];
         assert_cut_together(&[&words[..], &MANY].concat());
     }
-    assert_cut_together(&[&["halo", "verbs", "-d", "softdev0"][..], &MANY].concat());
 }
 
 #[test]
 fn all_ranks_of_a_cut_point_over_mpi_end_after_the_same_call() {
     mpi::each(|mpi| {
         let many = [&MANY[..], &["--mpi", mpi.template]].concat();
-        for words in
-            [&["collective", "allreduce"][..], &["collective", "bcast", "--start", "none"], &["halo", "mpi"]]
-        {
-            assert_cut_together(&[words, &many].concat());
-        }
+        assert_cut_together(&[&["halo", "mpi"], &many[..]].concat());
         // The calls with a computation have not begun.
         let point = cut(&[&["collective", "iallreduce"], &many[..]].concat());
         let Status::NotMeasured { reason } = &point.status else { panic!("{point:?}") };
