@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::support::hands::Server;
 use crate::support::processes::{agents, signal};
-use crate::support::{Ended, Scratch, all_measured, collect, finish};
+use crate::support::{Ended, Scratch, all_measured, collect, finish, until_measuring};
 
 /// How long something may take on a busy machine that should happen at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -433,9 +433,7 @@ fn is_given_up_when_stopped(benchmark: &[&str]) {
     let mut server = Server::start(&scratch, benchmark);
     let client = server.client(&scratch, &["-n", "100000000", "--out", "record"]).spawn().unwrap();
     server.wait_for("The client ");
-    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let client = until_measuring(client, &scratch.at("record"));
     // In the middle of the point.
     std::thread::sleep(Duration::from_secs(1));
     signal(server.pid(), Signal::STOP);

@@ -1,7 +1,6 @@
 //! Collectives and halo exchanges over rdmascope's own RDMA Writes.
 
-use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::record::{Point, Status};
 use rustix::process::Signal;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::mpi;
 use crate::support::processes::signal;
-use crate::support::{DEADLINE, Scratch, all_measured, collect, finish, is_installed, skip};
+use crate::support::{Scratch, all_measured, collect, finish, is_installed, skip, until_measuring};
 
 /// Runs a plan of these experiments over softdev; returns its points.
 fn run(scratch: &Scratch, experiments: &str, arguments: &[&str]) -> Vec<Point> {
@@ -264,13 +263,8 @@ axes = { endpoint = ["mpi", "verbs"], halo_method = ["nonblocking", "put"], grid
 /// Stops a command in the middle of its only point; returns the point, which is cut.
 fn cut(words: &[&str]) -> Point {
     let scratch = Scratch::alone();
-    let mut child = scratch.program([words, &["--out", "record"]].concat()).spawn().unwrap();
-    let start = Instant::now();
-    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
-        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
-        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let child = scratch.program([words, &["--out", "record"]].concat()).spawn().unwrap();
+    let child = until_measuring(child, &scratch.at("record"));
     // The calls have begun.
     std::thread::sleep(Duration::from_secs(1));
     signal(child.id().cast_signed(), Signal::INT);

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::support::processes::{Process, agents, gone_within, signal, with_token};
-use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect};
+use crate::support::{Ended, PROGRAM, Scratch, all_measured, collect, until_measuring};
 
 /// Starts `count` ranks, tells them that there are `size`, and waits for them.
 const LAUNCHER: &str = "count=$1 size=$2; shift 2; printf '%s\\n' \"$*\" > arguments; rank=0\n\
@@ -136,7 +136,7 @@ fn whoever_is_killed_nothing_is_left() {
         let words = [
             "pairs", "write", "--pairs", "1", "--stream", "-D", "60", "-d", "softdev0", "--out", "r", "--mpi",
         ];
-        let mut child =
+        let child =
             scratch.program([&words[..], &["sh launcher.sh {ranks} {ranks}"]].concat()).spawn().unwrap();
         let ranks = || {
             let is_rank = |process: &Process| {
@@ -144,12 +144,7 @@ fn whoever_is_killed_nothing_is_left() {
             };
             agents(&scratch.token()).into_iter().filter(is_rank).collect::<Vec<_>>()
         };
-        let start = Instant::now();
-        // The ranks have connected, and measure.
-        while !fs::read_to_string(scratch.at("r/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
-            assert!(start.elapsed() < DEADLINE, "the ranks did not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let mut child = until_measuring(child, &scratch.at("r"));
         let all = with_token(&scratch.token());
         let pid = match victim {
             "coordinator" => child.id().cast_signed(),

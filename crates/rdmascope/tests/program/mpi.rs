@@ -4,13 +4,15 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::record::{Point, Status};
 use rustix::process::Signal;
 
 use crate::support::processes::{Process, agents, signal};
-use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip};
+use crate::support::{
+    Ended, PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip, until_measuring,
+};
 
 /// An MPI: its launcher, the name that its library reports, and the library of the other MPI.
 pub(crate) struct Mpi {
@@ -328,14 +330,8 @@ axes = { endpoint = "mpi", size_bytes = 8 }
 fn disturbed(mpi: &Mpi, by: Signal) -> String {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", LONG);
-    let mut child =
-        scratch.program(["run", "plan.toml", "--out", "record", "--mpi", mpi.template]).spawn().unwrap();
-    let start = Instant::now();
-    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
-        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
-        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut program = scratch.program(["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+    let child = until_measuring(program.spawn().unwrap(), &scratch.at("record"));
     // MPI is initialised, and messages are sent.
     std::thread::sleep(Duration::from_millis(1500));
     let victim = ranks(&scratch).last().unwrap().pid;

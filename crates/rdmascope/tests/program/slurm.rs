@@ -10,7 +10,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::support::processes::{Process, gone_within, signal, with_token};
 use crate::support::slurm::Cluster;
-use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, wait};
+use crate::support::{
+    DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, until_measuring, wait,
+};
 
 /// Commands by which srun connects the ranks of each library.
 const PMIX: &str = "srun --mpi=pmix -K1 -n {ranks}";
@@ -91,13 +93,8 @@ fn ranks_of_slurm_that_are_alone_are_a_sentence() {
 /// Starts a run with a long point, and waits until it is in the middle of the point.
 fn in_a_point(scratch: &Scratch, cluster: &Cluster, template: &str) -> Child {
     let arguments = ["lat", "mpi", "-s", "8", "-D", "60", "--out", "record", "--mpi", template];
-    let mut child = program(scratch, cluster, &arguments).spawn().unwrap();
-    let start = Instant::now();
-    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
-        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
-        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let child = program(scratch, cluster, &arguments).spawn().unwrap();
+    let child = until_measuring(child, &scratch.at("record"));
     // MPI is initialised, and messages are sent.
     std::thread::sleep(Duration::from_millis(700));
     child

@@ -6,7 +6,6 @@
 //! root fetches from all leaves; then it signals to the leaves, each leaf fetches from the root,
 //! times that itself, and signals back.
 
-use measure::clock::Ticks;
 use measure::samples::Recorder;
 
 use crate::Error;
@@ -37,9 +36,9 @@ impl Rounds {
         self.begun += 1;
         let is_over = match self.length {
             Length::Iterations(rounds) => {
-                self.begun == self.warmup.saturating_add(rounds) || cut::is_over(Ticks(0), u64::MAX)
+                self.begun == self.warmup.saturating_add(rounds) || cut::is_requested()
             }
-            Length::Duration(_) => self.begun > self.warmup && cut::is_over(endpoint.clock().now(), self.end),
+            Length::Duration(_) => self.begun > self.warmup && cut::is_over_at(endpoint.clock(), self.end),
         };
         (self.begun > self.warmup, if is_over { Mark::Last } else { Mark::More })
     }

@@ -121,7 +121,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
         let has_room = sent < all && under_way.has_room();
         has_waited |= !has_room && sent < all && now.0 >= next;
         if has_room && now.0 >= next {
-            kept.is_cut |= cut::is_over(now, u64::MAX);
+            kept.is_cut |= cut::is_requested();
             if sent < warmup && (now.0 > warm || kept.is_cut) {
                 (warmup, all) = (sent, sent + schedule.messages);
             }

@@ -210,6 +210,19 @@ impl Drop for Scratch {
     }
 }
 
+/// Waits until the record of a run that was just started says what its ranks have found: they have
+/// connected, and measure.
+#[track_caller]
+pub(crate) fn until_measuring(mut child: Child, record: &Path) -> Child {
+    let start = Instant::now();
+    while !fs::read_to_string(record.join("run.json")).is_ok_and(|run| run.contains("tick_hz")) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
+        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
 /// Runs a command to its end, and returns everything that it prints.
 pub(crate) fn finish(mut command: Command) -> Ended {
     collect(command.spawn().unwrap())
