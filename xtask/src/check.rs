@@ -64,9 +64,9 @@ pub(crate) fn deny() -> Result<()> {
     Ok(())
 }
 
-/// The number of concurrent tests per CPU. Most tests wait, and tests that measure lock the
+/// The number of concurrent tests per CPU. Most tests wait, and tests that measure share the
 /// machine.
-const TESTS_PER_CPU: usize = 4;
+const TESTS_PER_CPU: usize = 8;
 
 /// Runs all tests with environment variables.
 pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {

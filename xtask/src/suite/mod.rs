@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! * A test that measures locks the whole machine; other tests each lock a CPU
+//! * A test that asserts times locks the whole machine; other tests that measure share it
 //!   (`support/machine.rs`). So more tests are started at a time than there are CPUs.
 
 mod output;

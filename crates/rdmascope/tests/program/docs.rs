@@ -155,7 +155,7 @@ fn try_page(page: &Path, wrong: &mut Vec<String>) -> Vec<(usize, String)> {
     if blocks.is_empty() {
         return printed;
     }
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let folder = scratch.at("bin");
     fs::create_dir(&folder).unwrap();
     std::os::unix::fs::symlink(*PROGRAM, folder.join("rdmascope")).unwrap();

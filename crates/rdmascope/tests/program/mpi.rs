@@ -328,7 +328,7 @@ axes = { endpoint = "mpi", size_bytes = 8 }
 /// point. The second is measured.
 #[track_caller]
 fn disturbed(mpi: &Mpi, by: Signal) -> String {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     scratch.write("plan.toml", LONG);
     let mut program = scratch.program(["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
     let child = until_measuring(program.spawn().unwrap(), &scratch.at("record"));

@@ -52,7 +52,7 @@ fn library((run, points): (Run, Vec<Point>)) -> String {
 
 #[test]
 fn the_ranks_of_slurm_are_measured_with_the_library_that_fits() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let Some(cluster) = Cluster::new() else { return };
     for (template, more, name) in [
         (PMIX, &[][..], "Open MPI v"),
@@ -114,7 +114,7 @@ enum Victim {
 
 /// Kills a process in the middle of a point.
 fn kill(victim: Victim, template: &str) {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let Some(cluster) = Cluster::new() else { return };
     let mut child = in_a_point(&scratch, &cluster, template);
     let all = with_token(&scratch.token());
@@ -169,7 +169,7 @@ fn whoever_of_a_job_is_killed_nothing_is_left() {
 /// srun runs in an existing job of the user, from outside of the job.
 #[test]
 fn a_job_of_the_user_outlives_the_launch_in_it() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let Some(cluster) = Cluster::new() else { return };
     let of_slurm = |words: &[&str]| {
         let (name, value) = cluster.variable();
@@ -212,7 +212,7 @@ const FLEET: &str = "tcp --passes 1 -n 50 -D 20ms --visits-apart 0 --out fleet";
 /// Slurm's. The same as a job of a batch, which runs on its first node.
 #[test]
 fn a_fleet_in_an_allocation_has_the_nodes_of_the_job() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let Some(cluster) = Cluster::with_nodes(4) else { return };
     let (name, value) = cluster.variable();
     scratch.write("job.sh", format!("#!/bin/sh\nexec {} fleet {FLEET}\n", *PROGRAM));
@@ -234,7 +234,7 @@ fn a_fleet_in_an_allocation_has_the_nodes_of_the_job() {
 /// From outside of a job, each agent is a job of its own.
 #[test]
 fn a_fleet_reaches_nodes_with_srun_from_outside() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let Some(cluster) = Cluster::with_nodes(3) else { return };
     let via = "srun --quiet --nodes=1 --ntasks=1 --nodelist={host}";
     let words = ["fleet", "--hosts", "n[1-3]", "--via", via];

@@ -146,7 +146,7 @@ fn a_bound_that_a_transfer_does_not_keep_ends_with_3() {
 
 #[test]
 fn a_tree_arrives_over_both_and_what_is_there_is_not_sent_again() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let from = scratch.at("from");
     let (small, long) = extent();
     tree(&from, small, long);
@@ -367,7 +367,7 @@ const KILLS: usize = 8;
 
 #[test]
 fn an_end_that_is_killed_leaves_whole_files_and_a_second_transfer_the_rest() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_all_cpus();
     let from = scratch.at("from");
     tree(&from, 600, 80 << 20);
     let kills = std::env::var("RDMASCOPE_KILLS").ok().and_then(|kills| kills.parse().ok());

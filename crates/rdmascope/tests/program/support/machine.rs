@@ -25,6 +25,12 @@ impl Share {
         Self::of_one_cpu("cpu")
     }
 
+    /// Waits for all CPUs, beside tests that have one of them. One test at a time has them so.
+    pub(crate) fn all_cpus() -> Self {
+        let cpus = locked("cpus", FlockOperation::LockExclusive);
+        Self { _locks: vec![cpus, locked("machine", FlockOperation::LockShared)], before: None }
+    }
+
     /// Waits for one CPU that tests of this kind use, beside tests of [`one_cpu`](Self::one_cpu),
     /// but not beside a test that has the whole machine.
     pub(crate) fn beside() -> Self {

@@ -64,6 +64,12 @@ impl Scratch {
         Self::sharing(Some(Share::all()))
     }
 
+    /// For a test that measures with a CPU for each rank and asserts no times: beside tests that
+    /// have one CPU.
+    pub(crate) fn on_all_cpus() -> Self {
+        Self::sharing(Some(Share::all_cpus()))
+    }
+
     /// For a test that measures and asserts no times: on one CPU, beside other tests of this kind.
     pub(crate) fn on_one_cpu() -> Self {
         Self::sharing(Some(Share::one_cpu()))
