@@ -46,11 +46,11 @@ const USAGE: &str = "\
 usage: cargo xtask ci [--full] [--from STAGE]
 
   --full         adds the stages that take too long for every change: rooms, licences, the book, the tests with all
-                 features, the tests of `cargo xtask vm`, the conformance tests of a kernel device, the tests between two
-                 virtual machines, every verbs program, every part of parity, the pages of three plans, a fleet, a
-                 comparison and a trend with axe-core, MPI launches, connections, transfers and fleets whose processes
-                 are killed at many moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the Debian
-                 package in a clean root, the program for aarch64 in an emulation, and an installation by cargo
+                 features, the tests of `cargo xtask vm`, the program and the conformance tests on a kernel device, the
+                 tests between two virtual machines, every verbs program, every part of parity, the pages of three plans,
+                 a fleet, a comparison and a trend with axe-core, MPI launches, connections, transfers and fleets whose
+                 processes are killed at many moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the
+                 Debian package in a clean root, the program for aarch64 in an emulation, and an installation by cargo
   --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been fixed";
 
 /// A stage of CI. Its time is printed at the end.
@@ -59,21 +59,20 @@ struct Stage {
     run: fn() -> Result<()>,
 }
 
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 9] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::lints },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
     Stage { name: "test", run: test },
     Stage { name: "documentation", run: check::documentation },
     Stage { name: "verdicts --quick", run: verdicts::quick },
-    Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },
     Stage { name: "quick run", run: quick_run },
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 21] = [
+const FULL: [Stage; 22] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "book", run: book },
@@ -100,6 +99,7 @@ const FULL: [Stage; 21] = [
     Stage { name: "reports for everybody", run: reports_for_everybody },
     Stage { name: "test with all features", run: test_features },
     Stage { name: "test of vm", run: machine },
+    Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
     Stage { name: "programs", run: programs::all_cases },

@@ -35,7 +35,7 @@ const BOOTS: [Boot; 3] = [
     Boot { word: TWO_MACHINES, options: &["--peer"], tests: &TWO },
 ];
 
-/// The behaviour of the device, the program's tests (a stage of CI), and two machines.
+/// The behaviour of the device, the program's tests, and two machines.
 pub(crate) const CONFORMANCE: &str = "--conformance";
 pub(crate) const PROGRAMS: &str = "--programs";
 pub(crate) const TWO_MACHINES: &str = "--two-machines";

@@ -24,7 +24,7 @@ const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
 const AGENTS: usize = 40;
 const AGENTS_VARIABLE: &str = "RDMASCOPE_FLEET_AGENTS";
 /// Hosts of a fleet of which one is slow; `cargo xtask ci --full` sets more.
-const HOSTS: usize = 6;
+const HOSTS: usize = 4;
 const HOSTS_VARIABLE: &str = "RDMASCOPE_FLEET_HOSTS";
 /// Moments are between the start and the end of a fleet without a kill.
 const RUN: Duration = Duration::from_secs(6);

@@ -262,7 +262,7 @@ axes = { endpoint = ["mpi", "verbs"], halo_method = ["nonblocking", "put"], grid
 
 /// Stops a command in the middle of its only point; returns the point, which is cut.
 fn cut(words: &[&str]) -> Point {
-    let scratch = Scratch::on_all_cpus();
+    let scratch = Scratch::alone();
     let child = scratch.program([words, &["--out", "record"]].concat()).spawn().unwrap();
     let child = until_measuring(child, &scratch.at("record"));
     // The calls have begun.

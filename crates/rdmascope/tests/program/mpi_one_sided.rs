@@ -77,11 +77,12 @@ fn altered(scratch: &Scratch, mpi: &Mpi, source: &str) -> String {
 
 /// Returns the error of a point with this library.
 #[track_caller]
-fn failed(scratch: &Scratch, mpi: &Mpi, source: &str, plan: &str) -> String {
-    let library = altered(scratch, mpi, source);
+fn failed(mpi: &Mpi, source: &str, plan: &str) -> String {
+    let scratch = Scratch::alone();
+    let library = altered(&scratch, mpi, source);
     scratch.write("plan.toml", plan);
     let arguments = ["run", "plan.toml", "--out", "record", "--mpi", mpi.template, "--mpi-library", &library];
-    let ended = run(scratch, &arguments);
+    let ended = run(&scratch, &arguments);
     assert_eq!(ended.status, Some(1), "{ended:?}");
     let (_, points) = scratch.record("record");
     let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
@@ -116,15 +117,13 @@ fn wrong_contents_fail_the_point() {
             // No measured message is transferred, or only the last round of the check is not, which
             // follows 10 puts of the warm-up and 100 that are measured.
             for from in [0, 110] {
-                let source = forgetful("MPI_Put", from);
-                let error = failed(&Scratch::alone(), mpi, &source, &plan(pattern, "put", sync));
+                let error = failed(mpi, &forgetful("MPI_Put", from), &plan(pattern, "put", sync));
                 assert!(
                     error.contains("rank 1: MPI_Put brought a wrong result to rank 1: byte 0"),
                     "{error}"
                 );
             }
-            let source = forgetful("MPI_Get", 0);
-            let error = failed(&Scratch::alone(), mpi, &source, &plan(pattern, "get", sync));
+            let error = failed(mpi, &forgetful("MPI_Get", 0), &plan(pattern, "get", sync));
             assert!(error.contains("rank 0: MPI_Get brought a wrong result to rank 0: byte 0"), "{error}");
         }
     });
@@ -165,7 +164,7 @@ fn a_put_that_never_completes_is_told_by_its_call() {
     }
     each(|mpi| {
         let source = "#include <unistd.h>\nint MPI_Win_flush(int rank, void *window) { for (;;) pause(); }\n";
-        let error = failed(&Scratch::on_all_cpus(), mpi, source, &plan("ping-pong", "put", "flush"));
+        let error = failed(mpi, source, &plan("ping-pong", "put", "flush"));
         assert!(error.contains("it still waits in MPI_Win_flush for rank 1"), "{error}");
     });
 }
