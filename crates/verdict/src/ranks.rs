@@ -31,7 +31,8 @@ pub fn critical(base: usize, new: usize, tail: f64) -> Option<usize> {
     if pairs > EXACT_MAX {
         return largest_of_normal(pairs as f64 / 2.0, pairs as f64 * (base + new + 1) as f64 / 12.0, tail);
     }
-    largest_within(&counts(base, new), tail)
+    // The counts of both orders are alike, and memory grows with the second one.
+    largest_within(&counts(base.max(new), base.min(new)), tail)
 }
 
 /// Returns the probability of each count from 0 to half of all pairs. The largest of all numbers is

@@ -78,7 +78,7 @@ pub fn fisher(table: [[u64; 2]; 2]) -> f64 {
 }
 
 /// The logarithm of a binomial coefficient.
-fn choose_ln(n: u64, k: u64) -> f64 {
+pub(crate) fn choose_ln(n: u64, k: u64) -> f64 {
     (1..=k.min(n - k)).map(|i| ((n + 1 - i) as f64 / i as f64).ln()).sum()
 }
 

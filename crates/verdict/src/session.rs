@@ -3,6 +3,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::regime::choose_ln;
+
 /// The fewest sessions of a history.
 pub const LEAST: usize = 5;
 
@@ -42,23 +44,21 @@ pub fn is_mixed(is_new: &[bool]) -> bool {
         return false;
     }
     let stretches = is_new.chunk_by(|a, b| a == b).count();
-    let total = choose(base + new, new);
+    // Logarithms: of some hundred runs a side, the orders are more than a number can count.
+    let total = choose_ln((base + new) as u64, new as u64);
     // Stretches of the sides alternate, so their numbers differ by at most one.
-    let ways = |r: usize| {
+    let share = |r: usize| {
         let [less, more] = [r / 2, r.div_ceil(2)];
-        let of = |base_r, new_r| choose_stretches(base, base_r) * choose_stretches(new, new_r);
-        of(less, more) + of(more, less)
+        let of = |base_r, new_r| Some(stretches_ln(base, base_r)? + stretches_ln(new, new_r)?);
+        let share = |ways: Option<f64>| ways.map_or(0.0, |ways| (ways - total).exp());
+        share(of(less, more)) + share(of(more, less))
     };
-    (2..=stretches).map(ways).sum::<f64>() / total > ALPHA
+    (2..=stretches).map(share).sum::<f64>() > ALPHA
 }
 
-/// The ways to cut `n` runs into `r` stretches.
-fn choose_stretches(n: usize, r: usize) -> f64 {
-    if r == 0 || r > n { 0.0 } else { choose(n - 1, r - 1) }
-}
-
-fn choose(n: usize, k: usize) -> f64 {
-    (1..=k.min(n - k)).map(|i| (n + 1 - i) as f64 / i as f64).product()
+/// The logarithm of the ways to cut `n` runs into `r` stretches; `None`: there is none.
+fn stretches_ln(n: usize, r: usize) -> Option<f64> {
+    (r > 0 && r <= n).then(|| choose_ln((n - 1) as u64, (r - 1) as u64))
 }
 
 #[cfg(test)]
@@ -99,6 +99,11 @@ mod tests {
         }
         assert!(!super::is_mixed(&[false, false]) && !super::is_mixed(&[]));
         assert!(super::is_mixed(&[false, true, true, false, true, false]));
+        // More orders than the largest number.
+        let mut random = measure::random::Random(5);
+        let many: Vec<bool> = (0..2000).map(|_| random.fraction() < 0.5).collect();
+        assert!(super::is_mixed(&many));
+        assert!(!super::is_mixed(&[[false; 600], [true; 600]].concat()));
     }
 
     const FLOORS: [(f64, f64); 2] =

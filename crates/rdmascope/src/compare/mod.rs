@@ -34,7 +34,8 @@ Examples:
   rdmascope compare before after --format junit > compare.xml
 
 Exit status: 3 if the new side is worse, 4 if it failed where the base was
-measured, 1 if it differs but one session a side cannot say more, 0 otherwise.";
+measured, 1 if it differs but one session a side cannot say more, 0 if it is the
+same or better, or if that is undecided.";
 
 /// The ratio, as a share, up to which numbers count as the same.
 const MARGIN: &str = "5%";

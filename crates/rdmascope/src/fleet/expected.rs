@@ -139,6 +139,8 @@ type Cells = Vec<(u32, u32, f64)>;
 pub(super) struct Baseline {
     plan: Value,
     fleet: Fleet,
+    /// The passes that it had time for.
+    passes: usize,
     cells: Vec<(String, Cells)>,
 }
 
@@ -156,7 +158,7 @@ impl Baseline {
         };
         let cells = question.rows.iter().zip(&found.quantities);
         let cells = cells.map(|(row, judged)| (row.name.to_owned(), values(row, judged))).collect();
-        Ok(Self { plan: run.plan, fleet, cells })
+        Ok(Self { plan: run.plan, fleet, passes: found.measurements.passes, cells })
     }
 
     /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of
@@ -167,6 +169,8 @@ impl Baseline {
             ("the subject".to_owned(), value(&self.plan["fleet"]), value(&plan["fleet"])),
             ("the schedule".to_owned(), self.fleet.schedule.clone(), fleet.schedule.clone()),
             ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet)),
+            // Of two passes the better value counts, and of three the middle one.
+            ("the number of passes".to_owned(), self.passes.to_string(), fleet.passes.to_string()),
         ];
         let experiments = plan["experiments"].as_array().into_iter().flatten().enumerate();
         for (index, experiment) in experiments {

@@ -37,8 +37,10 @@ pub(crate) fn missed(examined: &Examined) -> impl Iterator<Item = &Congestion> {
 
 /// What could not be decided, without members that are left out: these are listed by themselves.
 pub(crate) fn open<'a>(fleet: &'a Fleet, examined: &'a Examined) -> impl Iterator<Item = &'a Undecided> {
-    let is_left = |undecided: &&Undecided| match undecided.place {
-        Some(Place::Host(member)) => fleet.left.contains_key(&u32::try_from(member).unwrap_or(u32::MAX)),
+    let has_left = |member: usize| fleet.left.contains_key(&u32::try_from(member).unwrap_or(u32::MAX));
+    let is_left = move |undecided: &&Undecided| match undecided.place {
+        Some(Place::Host(member)) => has_left(member),
+        Some(Place::Pair { a, b }) => has_left(a) || has_left(b),
         _ => false,
     };
     examined.undecided.iter().filter(move |undecided| !is_left(undecided))

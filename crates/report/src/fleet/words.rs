@@ -242,7 +242,7 @@ impl<'a> Words<'a> {
                 )
             }
             Reason::HostWithoutCells => "less than half of its pairs were measured".to_owned(),
-            Reason::HalfOfItsPairs => "more than half of its pairs are suspect one by one".to_owned(),
+            Reason::PairWithoutCells => "it could not be measured".to_owned(),
             Reason::TwoOfFour => "four members are too few to tell two culprits apart".to_owned(),
             Reason::TooManySuspects => {
                 "it was below the expectation, as more pairs were than are measured again".to_owned()

@@ -24,7 +24,7 @@ pub(super) fn cost(
     ground: &Ground,
     claims: &[Claim],
 ) -> Cost<impl Fn(Place) -> usize + use<>> {
-    let at_once = at_once(models);
+    let at_once = at_once(models[0].count);
     let pairs: Steps = claims.iter().filter_map(|claim| pair(claim.place)).collect();
     let levels = ground.level_pairs(pairs.iter()).len();
     let of = |place| pair(place).map_or(0, |_| REPETITIONS);
@@ -32,8 +32,8 @@ pub(super) fn cost(
 }
 
 /// How many pairs are measured at the same time.
-fn at_once(models: &[Model]) -> usize {
-    (models[0].count / HOSTS_PER_PAIR).max(1)
+pub(super) fn at_once(hosts: usize) -> usize {
+    (hosts / HOSTS_PER_PAIR).max(1)
 }
 
 /// Measures suspect pairs again. Returns why each claim leaves; `None` if it stays.
@@ -48,7 +48,7 @@ pub(super) fn look<P: Probe>(
     if places.is_empty() {
         return Ok(vec![None; claims.len()]);
     }
-    let at_once = at_once(models);
+    let at_once = at_once(models[0].count);
     let level_pairs = ground.level_pairs(places.iter());
     let level_series: Vec<Steps> = level_pairs.iter().map(|&pair| vec![pair]).collect();
     let purpose = Purpose::Again { repetition: 0 };

@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use super::again;
 use super::budget::{Budget, Cost};
-use super::claim::{Claim, ways};
+use super::cells::Cell;
+use super::claim::{Claim, pair_claim, ways};
+use super::claims::suspect;
 use super::examined::{Against, Culprit, Evidence, Measurements, Place, Way, Why};
 use super::experiment::{Experiment, Part};
 use super::ground::{Ground, Levels};
@@ -75,13 +77,15 @@ impl Case<'_> {
                 explained.is_none()
             });
             let ground = self.ground(&open, &outcome.culprits);
+            // Pairs contain nothing, and there are the most of them.
+            let outer: Vec<Claim> = open.iter().copied().filter(|claim| !is_pair(claim.place)).collect();
             let is_first = |claim: &Claim| {
                 let is_part = |other: &Claim| {
                     other.quantity == claim.quantity
                         && other.against == claim.against
                         && contains(self.hosts, other.place, claim.place)
                 };
-                !open.iter().any(is_part)
+                !outer.iter().any(is_part)
             };
             let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
             open = later;
@@ -109,7 +113,10 @@ impl Case<'_> {
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
             experiments.retain(|place, _| stay.iter().any(|claim| claim.place == *place));
             let visited = self.visit(&ground, experiments, probe, counts)?;
-            self.confirm(&visited, &stay, &mut outcome);
+            let elsewhere = self.confirm(&visited, &stay, &mut outcome);
+            let known = open.iter().chain(outcome.cleared.iter().map(|(claim, _)| claim));
+            let known: BTreeSet<_> = known.map(key).collect();
+            open.extend(elsewhere.into_iter().filter(|claim| !known.contains(&key(claim))));
         }
         Ok(outcome)
     }
@@ -123,14 +130,29 @@ impl Case<'_> {
         let is_same = |culprit: &&Culprit| {
             culprit.quantity == claim.quantity
                 && culprit.against == claim.against
-                && explains(self.hosts, culprit.place, |way| culprit.is_slow(way), claim)
+                && explains(
+                    self.hosts,
+                    culprit.place,
+                    self.models[claim.quantity].directed,
+                    |way| culprit.is_slow(way),
+                    claim,
+                )
         };
         culprits.iter().find(is_same).map(|culprit| culprit.place)
     }
 
-    /// The good hosts: those of no open claim and of no culprit.
+    /// The good hosts: those of no open claim and of no culprit. Where the whole fleet may be below
+    /// the expectation, that says nothing of one host beside the others.
     fn ground(&self, open: &[Claim], culprits: &[Culprit]) -> Ground {
-        let mut claims = open.to_vec();
+        let is_fleet = |quantity: usize| {
+            let of_claim = |claim: &Claim| (claim.quantity, claim.place) == (quantity, Place::Fleet);
+            let of_culprit =
+                |culprit: &Culprit| (culprit.quantity, culprit.place) == (quantity, Place::Fleet);
+            open.iter().any(of_claim) || culprits.iter().any(of_culprit)
+        };
+        let of_fleet: Vec<bool> = (0..self.models.len()).map(is_fleet).collect();
+        let is_its_part = |claim: &Claim| claim.against == Against::Floor && of_fleet[claim.quantity];
+        let mut claims: Vec<Claim> = open.iter().copied().filter(|claim| !is_its_part(claim)).collect();
         for culprit in culprits {
             let claim = |place| Claim {
                 quantity: culprit.quantity,
@@ -152,8 +174,15 @@ impl Case<'_> {
         Ground::of(self.hosts, self.models, &claims)
     }
 
-    /// Names or clears the places of claims by what their visits gave.
-    fn confirm(&self, visited: &BTreeMap<Place, Visited>, claims: &[Claim], outcome: &mut Outcome) {
+    /// Names or clears the places of claims by what their visits gave. Returns pairs of cleared
+    /// hosts that are suspect then.
+    fn confirm(
+        &self,
+        visited: &BTreeMap<Place, Visited>,
+        claims: &[Claim],
+        outcome: &mut Outcome,
+    ) -> Vec<Claim> {
+        let mut elsewhere = Vec::new();
         let mut questions: BTreeMap<(Place, usize, Against), Vec<&Claim>> = BTreeMap::new();
         for claim in claims {
             questions.entry((claim.place, claim.quantity, claim.against)).or_default().push(claim);
@@ -169,8 +198,38 @@ impl Case<'_> {
                 let evidence = if claim.way == Way::Send { &send } else { &receive };
                 let effect = evidence.as_ref().and_then(|evidence| evidence.confirmed);
                 outcome.cleared.push((*claim, effect.map_or(Why::NotMeasured, Why::Isolation)));
+                if effect.is_some() {
+                    elsewhere.extend(self.elsewhere(claim, &visited[&place].experiment));
+                }
             }
         }
+        elsewhere
+    }
+
+    /// The pairs of a cleared host that were slow in the screening, if those that were measured in
+    /// isolation mostly were not: they say nothing of the others. More than half of its pairs may
+    /// be slow, and then the screening takes them for the host.
+    fn elsewhere(&self, claim: &Claim, experiment: &Experiment) -> Vec<Claim> {
+        let model = &self.models[claim.quantity];
+        let (Place::Host(host), Against::Others, Some(bound)) =
+            (claim.place, claim.against, model.pair_bound())
+        else {
+            return Vec::new();
+        };
+        let slow = |other: usize| {
+            let [from, to] = if claim.way == Way::Send { [host, other] } else { [other, host] };
+            let value = model.residual(from, to)? + model.effect(host, claim.way);
+            let [from, to] = if model.directed { [from, to] } else { [from.min(to), from.max(to)] };
+            let cell = Cell { from: from as u32, to: to as u32, value };
+            (value < suspect(model) * bound).then_some(cell)
+        };
+        let of_host = experiment.steps().into_iter().filter(|pair| pair.contains(&host));
+        let partners: BTreeSet<usize> = of_host.map(|[a, b]| a + b - host).collect();
+        if 2 * partners.iter().filter(|other| slow(**other).is_some()).count() >= partners.len() {
+            return Vec::new();
+        }
+        let cells = (0..model.count).filter(|other| *other != host).filter_map(slow);
+        cells.filter_map(|cell| pair_claim(model, &cell, cell.value, bound)).collect()
     }
 
     /// Measures all places in each visit.
@@ -243,6 +302,15 @@ impl Case<'_> {
             }
         }
     }
+}
+
+fn is_pair(place: Place) -> bool {
+    matches!(place, Place::Pair { .. })
+}
+
+/// What makes two claims the same question.
+fn key(claim: &Claim) -> (usize, Place, Way, Against) {
+    (claim.quantity, claim.place, claim.way, claim.against)
 }
 
 /// At most `most` of some hosts, evenly spread.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::again;
 use super::budget::Budget;
 use super::claim::{Claim, ways};
 use super::claims;
@@ -14,7 +15,7 @@ use super::load::{self, Loaded};
 use super::model::Model;
 use super::options::Options;
 use super::probe::Probe;
-use super::screening::Screening;
+use super::screening::{Asked, Screening};
 
 /// The most suspect pairs that are looked at again, as a multiple of the number of hosts.
 const PAIRS_PER_HOST: usize = 4;
@@ -26,8 +27,16 @@ const PAIRS_PER_HOST: usize = 4;
 /// Only those of the probe.
 pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Examined, P::Error> {
     let mut counts = Measurements::default();
-    let screening = Screening::run(hosts, options, probe, &mut counts)?;
+    let mut screening = Screening::run(hosts, options, probe, &mut counts)?;
     counts.passes = screening.passes;
+    let mut budget = Budget(probe.time_left());
+    let most = PAIRS_PER_HOST * hosts.count;
+    let lost = screening.lost();
+    let lost = &lost[..lost.len().min(most)];
+    let at_once = again::at_once(hosts.count);
+    if !lost.is_empty() && budget.take(lost.len().div_ceil(at_once)) {
+        screening.again(lost, options, at_once, probe, &mut counts)?;
+    }
     let models = 0..options.quantities.len();
     let mut models: Vec<Model> = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
     let mut undecided = Vec::new();
@@ -40,17 +49,12 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
             place: None,
             reason: Reason::SlowerThanBaseline,
         }));
-        let (found, broken) = claims::of(hosts, model);
-        claims.extend(found);
-        let place = |host| Undecided {
-            quantity: Some(model.quantity),
-            place: Some(Place::Host(host)),
-            reason: Reason::HalfOfItsPairs,
-        };
-        undecided.extend(broken.into_iter().map(place));
+        claims.extend(claims::of(hosts, model));
     }
+    let unknown = unmeasured(&models, &screening.lost(), &undecided);
+    undecided.extend(unknown);
     let mut too_many = Vec::new();
-    let claims = limited(claims, PAIRS_PER_HOST * hosts.count, &mut models, &mut too_many);
+    let claims = limited(claims, most, &mut models, &mut too_many);
     undecided.extend(too_many.iter().filter(|claim| claim.against == Against::Floor).map(|claim| {
         Undecided {
             quantity: Some(claim.quantity),
@@ -59,7 +63,6 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
         }
     }));
     let case = Case { hosts, models: &models };
-    let mut budget = Budget(probe.time_left());
     let mut outcome = case.settle(claims, probe, &mut counts, &mut budget)?;
     outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
     undecided.extend(two_of_four(&models, &mut outcome));
@@ -98,8 +101,17 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
 /// allow it.
 fn unjudged(model: &Model, has_floor: bool) -> Vec<Undecided> {
     let of = |place, reason| Undecided { quantity: Some(model.quantity), place, reason };
-    let is_optional =
-        |reason| has_floor && matches!(reason, Reason::Schedule | Reason::TooFewHosts | Reason::OnePass);
+    let is_optional = |reason| {
+        let of_comparison = matches!(
+            reason,
+            Reason::Schedule
+                | Reason::TooFewHosts
+                | Reason::OnePass
+                | Reason::TooFewCells(_)
+                | Reason::TooNoisy
+        );
+        has_floor && of_comparison
+    };
     if let Some(reason) = model.scales.err().filter(|reason| !is_optional(*reason)) {
         return vec![of(None, reason)];
     }
@@ -111,6 +123,28 @@ fn unjudged(model: &Model, has_floor: bool) -> Vec<Undecided> {
     hosts.map(|host| of(Some(Place::Host(host)), Reason::HostWithoutCells)).collect()
 }
 
+/// The pairs of hosts that can be judged, of which a quantity was asked for and never measured:
+/// nothing is known of these paths.
+fn unmeasured(models: &[Model], lost: &[Asked], undecided: &[Undecided]) -> Vec<Undecided> {
+    let is_open = |quantity: usize, host: usize| {
+        let model = &models[quantity];
+        let is_known = model.cells_of(host, Way::Send) + model.cells_of(host, Way::Receive) > 0;
+        let place = Some(Place::Host(host));
+        let is_listed = undecided.iter().any(|one| (one.quantity, one.place) == (Some(quantity), place));
+        is_known && !is_listed
+    };
+    let of_both = lost.iter().filter(|asked| asked.pair.iter().all(|&host| is_open(asked.quantity, host)));
+    let places: BTreeSet<(usize, [usize; 2])> = of_both
+        .map(|asked| (asked.quantity, [asked.pair[0].min(asked.pair[1]), asked.pair[0].max(asked.pair[1])]))
+        .collect();
+    let unknown = places.into_iter().map(|(quantity, [a, b])| Undecided {
+        quantity: Some(quantity),
+        place: Some(Place::Pair { a, b }),
+        reason: Reason::PairWithoutCells,
+    });
+    unknown.collect()
+}
+
 /// All claims, but only the worst pairs. A pair that is left out was not measured again, so only
 /// deficits larger than its own could have been seen: the threshold of pairs becomes the one for
 /// which it would not have been suspect.
@@ -120,8 +154,9 @@ fn limited(claims: Vec<Claim>, most: usize, models: &mut [Model], too_many: &mut
     pairs.sort_by(|a, b| b.severity().total_cmp(&a.severity()));
     too_many.extend(pairs.split_off(most.min(pairs.len())));
     for left in too_many.iter().filter(|claim| claim.against == Against::Others) {
+        let share = claims::suspect(&models[left.quantity]);
         if let Ok(scales) = &mut models[left.quantity].scales {
-            scales.raise_pair(-left.screened / claims::SUSPECT);
+            scales.raise_pair(-left.screened / share);
         }
     }
     for kept in pairs.iter_mut().filter(|claim| claim.against == Against::Others) {

@@ -306,8 +306,8 @@ pub enum Reason {
     SlowerThanBaseline,
     /// This host has less than half of the cells that the others have.
     HostWithoutCells,
-    /// More than half of this host's pairs are suspect one by one.
-    HalfOfItsPairs,
+    /// This pair was asked for and gave no value, not even when it was measured again.
+    PairWithoutCells,
     /// Four hosts are too few to separate two culprits.
     TwoOfFour,
     /// More pairs were below the expectation than are measured again.

@@ -18,7 +18,7 @@ const REPETITIONS_OF_LEVEL: usize = 3;
 /// As many pairs without a common host are enough: a host that is slow for a while then moves one
 /// pair of many. Otherwise a host may be in two.
 const DISJOINT_PAIRS: usize = 6;
-/// The good hosts among which pairs of a distance are looked for.
+/// The good hosts among which pairs of a distance, and partners with a control, are looked for.
 const CANDIDATES: usize = 512;
 
 /// The hosts that nobody suspects, nearest to the others first, and the pairs that are suspect.
@@ -85,7 +85,7 @@ impl Ground {
         most: usize,
         is_unwanted: impl Fn(usize) -> bool,
     ) -> Vec<Beside> {
-        let wanted = self.partners(&[host], self.good.len(), is_unwanted);
+        let wanted = self.partners(&[host], CANDIDATES, is_unwanted);
         let mut found: Vec<Beside> = Vec::new();
         for is_same in [true, false] {
             for (index, &partner) in wanted.iter().enumerate() {

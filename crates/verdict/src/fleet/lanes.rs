@@ -1,8 +1,7 @@
 //! Measurements outside the schedule: almost nothing else runs beside them.
 
 use super::examined::Measurements;
-use super::probe::{Measured, Probe, Purpose, Round};
-use super::screening::is_missing;
+use super::probe::{Measured, Probe, Purpose, Round, is_missing};
 
 /// Measurements of one pair after the other.
 pub(super) type Steps = Vec<[usize; 2]>;

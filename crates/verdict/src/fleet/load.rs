@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::budget::Budget;
+use super::cells::Cell;
 use super::claim::Claim;
 use super::examined::{Against, Congestion, Measurements, Place, Way, Why};
 use super::hosts::Hosts;
@@ -62,7 +63,7 @@ pub(super) fn look<P: Probe>(
     let mut chosen = Vec::new();
     for (claim, why) in suspects {
         let mut wanted = rounds.clone();
-        wanted.extend(rounds_of(hosts, &models[claim.quantity], claim.place));
+        wanted.extend(rounds_of(hosts, &models[claim.quantity], claim));
         let is_floor = claim.against == Against::Floor;
         let is_wanted = is_floor || wanted.len() <= ROUNDS;
         if is_wanted && budget.take(REPETITIONS * (wanted.len() - rounds.len())) {
@@ -96,7 +97,13 @@ pub(super) fn look<P: Probe>(
     let is_part = |claim: &Claim| {
         found.iter().any(|(other, _)| {
             (other.quantity, other.against) == (claim.quantity, claim.against)
-                && explains(hosts, other.place, |way| way == other.way, claim)
+                && explains(
+                    hosts,
+                    other.place,
+                    models[claim.quantity].directed,
+                    |way| way == other.way,
+                    claim,
+                )
         })
     };
     let congestion = found.iter().filter(|(claim, _)| !is_part(claim)).map(|(_, one)| one.clone()).collect();
@@ -139,15 +146,38 @@ fn both<'a>(model: &'a Model, [a, b]: [usize; 2], measured: &'a Measured) -> imp
     })
 }
 
-/// The rounds that a place's cells come from, at most some of them.
-fn rounds_of(hosts: &Hosts, model: &Model, place: Place) -> BTreeSet<u32> {
-    if let Place::Pair { a, b } = place {
+/// The rounds in which a claim's cells were slow, at most some of them: in other rounds, its place
+/// may have had nothing to suffer from.
+fn rounds_of(hosts: &Hosts, model: &Model, claim: &Claim) -> BTreeSet<u32> {
+    if let Place::Pair { a, b } = claim.place {
         return [(a, b), (b, a)].into_iter().filter_map(|(from, to)| model.round(from, to)).collect();
     }
-    let cells = model.table.fitted.iter().zip(&model.table.rounds);
-    let own = cells.filter(|(cell, _)| is_of(hosts, place, cell.from as usize, cell.to as usize).is_some());
-    let rounds: BTreeSet<u32> = own.map(|(_, &round)| round).collect();
+    let is_slow = |index: &usize| {
+        let Cell { from, to, .. } = model.table.fitted[*index];
+        let [from, to] = [from, to].map(|host| host as usize);
+        let is_own = is_of(hosts, claim.place, from, to) == Some(claim.way);
+        is_own
+            && match claim.against {
+                Against::Floor => {
+                    model.above([from, to], model.table.raw[*index]).is_some_and(|above| above < 0.0)
+                }
+                Against::Others => {
+                    model.fit.residuals[*index] + own_effect(model, claim, [from, to]) < claim.bound
+                }
+            }
+    };
+    let slow = (0..model.table.fitted.len()).filter(is_slow);
+    let rounds: BTreeSet<u32> = slow.map(|index| model.table.rounds[index]).collect();
     rounds.into_iter().take(ROUNDS_OF_ONE).collect()
+}
+
+/// The effect in the screening that a claim says its place has.
+fn own_effect(model: &Model, claim: &Claim, [from, to]: [usize; 2]) -> f64 {
+    match claim.place {
+        Place::Host(_) | Place::Group { .. } if claim.way == Way::Send => model.fit.send[from],
+        Place::Host(_) | Place::Group { .. } => model.fit.receive[to],
+        _ => 0.0,
+    }
 }
 
 /// The way of a cell as its place sees it; `None` if it is not one of the place's cells.
@@ -177,11 +207,7 @@ fn effect(hosts: &Hosts, model: &Model, claim: &Claim, again: &[Again]) -> Optio
         let [a, b] = one.pair;
         [(a, b), (b, a)].into_iter().filter_map(move |(from, to)| {
             (is_of(hosts, claim.place, from, to)? == claim.way).then_some(())?;
-            let own = match claim.place {
-                Place::Host(_) | Place::Group { .. } if claim.way == Way::Send => model.fit.send[from],
-                Place::Host(_) | Place::Group { .. } => model.fit.receive[to],
-                _ => 0.0,
-            };
+            let own = own_effect(model, claim, [from, to]);
             if claim.against == Against::Floor {
                 return model.above(one.pair, model.raw(one.pair, &one.measured, from)?);
             }

@@ -111,3 +111,8 @@ impl Reading {
         Self { there: Some(value), back: None }
     }
 }
+
+/// Whether a measurement gave nothing.
+pub(super) fn is_missing(measured: &Measured) -> bool {
+    measured.iter().all(|reading| reading.there.is_none() && reading.back.is_none())
+}

@@ -32,10 +32,20 @@ pub(super) fn contains(hosts: &Hosts, outer: Place, inner: Place) -> bool {
 }
 
 /// Whether a named place explains a claim. A slow host explains its pairs in both ways; a group
-/// explains its members only in the way in which it is slow.
-pub(super) fn explains(hosts: &Hosts, place: Place, is_slow: impl Fn(Way) -> bool, claim: &Claim) -> bool {
+/// explains its members only in the way in which it is slow. A quantity without direction has only
+/// one way.
+pub(super) fn explains(
+    hosts: &Hosts,
+    place: Place,
+    is_directed: bool,
+    is_slow: impl Fn(Way) -> bool,
+    claim: &Claim,
+) -> bool {
     if !contains(hosts, place, claim.place) {
         return false;
+    }
+    if !is_directed {
+        return true;
     }
     match (place, claim.place) {
         (Place::Group { .. }, Place::Host(_) | Place::Group { .. }) => is_slow(claim.way),

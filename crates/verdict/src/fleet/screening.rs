@@ -1,25 +1,45 @@
 //! The rounds of a schedule, and the cells that they give.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::baseline::Baseline;
 use super::cells::Cell;
 use super::examined::Measurements;
 use super::fit::Fit;
 use super::hosts::Hosts;
+use super::lanes::{self, Steps};
 use super::options::{Options, Quantity};
-use super::probe::{Measured, Probe, Purpose, Reading, Round};
+use super::probe::{Measured, Probe, Purpose, Reading, Round, is_missing};
 use super::robust::{median, median_of};
 
 /// A round with fewer cells has no median of its own.
 const CELLS_OF_ROUND: usize = 8;
 /// The step of values shows in those that are as near to the median as this logarithm.
 const NEAR: f64 = 0.1;
+/// Values that are no more than this share of those are not on a step of their own.
+const RARE: f64 = 0.01;
+
+/// The pass of values that were measured after the passes.
+const AFTERWARDS: u32 = u32::MAX;
 
 /// All values of the screening.
 pub(super) struct Screening {
     /// The values of each quantity, in the order in which they were measured.
     values: Vec<Vec<Value>>,
+    /// What gave no value, in the same order: a quantity of a pair in one direction.
+    none: Vec<Asked>,
     /// Complete passes.
     pub(super) passes: usize,
+}
+
+/// A quantity of a pair, in one direction, that a round asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Asked {
+    pub(super) quantity: usize,
+    /// The pair, as the round has it.
+    pub(super) pair: [usize; 2],
+    is_back: bool,
+    round: u32,
 }
 
 /// One value in one direction.
@@ -58,7 +78,8 @@ impl Screening {
         probe: &mut P,
         counts: &mut Measurements,
     ) -> Result<Self, P::Error> {
-        let mut screening = Self { values: vec![Vec::new(); options.quantities.len()], passes: 0 };
+        let values = vec![Vec::new(); options.quantities.len()];
+        let mut screening = Self { values, none: Vec::new(), passes: 0 };
         for pass in 0..options.passes() {
             for (round, pairs) in options.schedule.rounds(hosts, &options.amounts, options.seed).enumerate() {
                 if counts.rounds > 0 && !probe.goes_on() {
@@ -71,7 +92,7 @@ impl Screening {
                 counts.screening += asked.pairs.len();
                 for (pair, measured) in asked.pairs.iter().zip(&measured) {
                     counts.missing += usize::from(is_missing(measured));
-                    screening.add(&options.quantities, *pair, measured, [pass as u32, round as u32]);
+                    screening.add(options, *pair, measured, [pass as u32, round as u32]);
                 }
             }
             screening.passes += 1;
@@ -79,22 +100,74 @@ impl Screening {
         Ok(screening)
     }
 
-    fn add(
-        &mut self,
-        quantities: &[Quantity],
-        [a, b]: [usize; 2],
-        measured: &Measured,
-        [pass, round]: [u32; 2],
-    ) {
-        for ((values, quantity), reading) in self.values.iter_mut().zip(quantities).zip(measured) {
-            let mut push = |from: usize, to: usize| {
-                let value = directed(*reading, quantity.directed, from == b);
-                let place = |raw| Value { from: from as u32, to: to as u32, pass, round, raw, value: raw };
-                values.extend(value.map(place));
-            };
-            push(a, b);
-            push(b, a);
+    fn add(&mut self, options: &Options, pair: [usize; 2], measured: &Measured, [pass, round]: [u32; 2]) {
+        let quantities = options.quantities.iter().zip(measured).enumerate();
+        for (index, (Quantity { directed: is_directed, .. }, reading)) in quantities {
+            for is_back in [false, true] {
+                let [from, to] = if is_back { [pair[1], pair[0]] } else { pair };
+                // Messages of a fan go one way.
+                let is_asked = !is_back || (*is_directed && !options.schedule.is_fan);
+                match directed(*reading, *is_directed, is_back) {
+                    Some(raw) => self.values[index].push(Value {
+                        from: from as u32,
+                        to: to as u32,
+                        pass,
+                        round,
+                        raw,
+                        value: raw,
+                    }),
+                    None if is_asked => self.none.push(Asked { quantity: index, pair, is_back, round }),
+                    None => {}
+                }
+            }
         }
+    }
+
+    /// What no round has given a value of, in the order of its first round.
+    pub(super) fn lost(&self) -> Vec<Asked> {
+        let known = |quantity: usize| {
+            let of = self.values[quantity].iter().map(|value| [value.from as usize, value.to as usize]);
+            of.collect::<BTreeSet<[usize; 2]>>()
+        };
+        if self.none.is_empty() {
+            return Vec::new();
+        }
+        let known: Vec<BTreeSet<[usize; 2]>> = (0..self.values.len()).map(known).collect();
+        let mut lost: BTreeMap<(usize, [usize; 2]), Asked> = BTreeMap::new();
+        for asked in &self.none {
+            let [a, b] = asked.pair;
+            let way = if asked.is_back { [b, a] } else { [a, b] };
+            if !known[asked.quantity].contains(&way) {
+                lost.entry((asked.quantity, way)).or_insert(*asked);
+            }
+        }
+        let mut lost: Vec<Asked> = lost.into_values().collect();
+        lost.sort_by_key(|asked| asked.round);
+        lost
+    }
+
+    /// Measures pairs once more that no round has given a value of.
+    pub(super) fn again<P: Probe>(
+        &mut self,
+        lost: &[Asked],
+        options: &Options,
+        at_once: usize,
+        probe: &mut P,
+        counts: &mut Measurements,
+    ) -> Result<(), P::Error> {
+        let mut pairs: Vec<([usize; 2], u32)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for asked in lost {
+            if seen.insert(asked.pair) {
+                pairs.push((asked.pair, asked.round));
+            }
+        }
+        let series: Vec<Steps> = pairs.iter().map(|(pair, _)| vec![*pair]).collect();
+        let given = lanes::run(probe, &series, at_once, Purpose::Again { repetition: 0 }, counts)?;
+        for ((pair, round), measured) in pairs.into_iter().zip(given.concat()) {
+            self.add(options, pair, &measured, [AFTERWARDS, round]);
+        }
+        Ok(())
     }
 
     /// The cells of a quantity. Rounds are compared by how far their cells are from a first model;
@@ -120,7 +193,7 @@ impl Screening {
         // A stable sort: the values of a cell stay in the order of their passes.
         values.sort_by_key(|value| u64::from(value.from) << 32 | u64::from(value.to));
         let is_better_of_two = self.passes == 2;
-        let mut table = Table { step: step(&values), ..Table::default() };
+        let mut table = Table { step: step(values.iter().map(|value| value.raw)), ..Table::default() };
         for cell in values.chunk_by(|a, b| (a.from, a.to) == (b.from, b.to)) {
             let Value { from, to, round, .. } = cell[0];
             let value = chosen(cell.iter().map(|value| value.value), is_better_of_two);
@@ -133,11 +206,6 @@ impl Screening {
         }
         table
     }
-}
-
-/// Whether a measurement gave nothing.
-pub(super) fn is_missing(measured: &Measured) -> bool {
-    measured.iter().all(|reading| reading.there.is_none() && reading.back.is_none())
 }
 
 /// The value of a reading in one direction; `None` if it was not measured.
@@ -156,14 +224,19 @@ fn chosen(values: impl ExactSizeIterator<Item = f64>, is_better_of_two: bool) ->
 }
 
 /// The smallest difference between values near their median: a clock with a coarse step gives few
-/// different latencies. 0 if there is one value alone.
-fn step(values: &[Value]) -> f64 {
-    let middle = median(values.iter().map(|value| value.raw)).unwrap_or(0.0);
-    let near = values.iter().map(|value| value.raw).filter(|raw| (raw - middle).abs() < NEAR);
-    let mut near: Vec<f64> = near.collect();
+/// different latencies. Values off these steps, as of a host with another clock, are rare, and do
+/// not count where others repeat. 0 if there is one value alone.
+fn step(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let middle = median(values.clone()).unwrap_or(0.0);
+    let mut near: Vec<f64> = values.filter(|raw| (raw - middle).abs() < NEAR).collect();
     near.sort_unstable_by(f64::total_cmp);
-    let steps = near.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
-    steps.reduce(f64::min).unwrap_or(0.0)
+    let smallest = |values: &[f64]| {
+        let steps = values.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
+        steps.reduce(f64::min)
+    };
+    let is_often = |same: &&[f64]| same.len() as f64 > RARE * near.len() as f64;
+    let often: Vec<f64> = near.chunk_by(f64::eq).filter(is_often).map(|same| same[0]).collect();
+    smallest(&often).or_else(|| smallest(&near)).unwrap_or(0.0)
 }
 
 /// Replaces the median of each round of at least `least` values by that of its pass: what all pairs
@@ -180,5 +253,23 @@ fn centre_rounds(values: &mut [Value], least: usize, first: &Fit) {
             let shift = middle - median_of(&mut scratch).unwrap_or(middle);
             round.iter_mut().for_each(|value| value.value += shift);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::step;
+
+    /// 32 hosts with latencies of 740 ns in steps of 40 ns, of which one host has 780 ns and one
+    /// pair 750 ns.
+    #[test]
+    fn one_value_off_the_steps_does_not_change_them() {
+        let steps = [740.0_f64; 900].into_iter().chain([780.0; 31]).chain([700.0; 60]);
+        let on_steps = step(steps.clone().map(|ns| -ns.ln()));
+        assert!((on_steps - (780.0_f64 / 740.0).ln()).abs() < 1e-12, "{on_steps}");
+        assert_eq!(step(steps.chain([750.0]).map(|ns| -ns.ln())), on_steps);
+        // Values that never repeat have no step to speak of.
+        assert!(step((0..1000_u32).map(|index| f64::from(index) * 1e-5)) < 2e-5);
+        assert_eq!((step([0.5; 9].into_iter()), step(std::iter::empty())), (0.0, 0.0));
     }
 }

@@ -459,3 +459,62 @@ fn too_many_suspect_pairs_raise_the_printed_deficit() {
     assert!((thresholds.pair + worst / 0.75).abs() < 1e-12, "{thresholds:?} {worst}");
     assert_eq!(examined.culprits, []);
 }
+
+/// The places that are not decided, with the reason.
+fn undecided(examined: &Examined) -> Vec<(Option<usize>, Option<Place>, Reason)> {
+    examined.undecided.iter().map(|one| (one.quantity, one.place, one.reason)).collect()
+}
+
+#[test]
+fn a_path_that_is_never_measured_is_not_decided() {
+    let is_lost = |asked: &Asked| [asked.from.min(asked.to), asked.from.max(asked.to)] == [2, 5];
+    for schedule in ["all-pairs", "isolated"] {
+        let never = run(&Hosts::new(8), &options(schedule), |asked| (!is_lost(asked)).then_some(0.0));
+        let pair = Some(Place::Pair { a: 2, b: 5 });
+        let expected = [0, 1].map(|quantity| (Some(quantity), pair, Reason::PairWithoutCells));
+        assert_eq!((never.verdict, undecided(&never)), (Verdict::Undecided, expected.into()), "{schedule}");
+    }
+    let one_way = run(&Hosts::new(8), &options("all-pairs"), |asked| {
+        (asked.quantity != 0 || [asked.from, asked.to] != [5, 2]).then_some(0.0)
+    });
+    let expected = (Some(0), Some(Place::Pair { a: 2, b: 5 }), Reason::PairWithoutCells);
+    assert_eq!((one_way.verdict, undecided(&one_way)), (Verdict::Undecided, vec![expected]));
+    // It is measured again, and judged like any other.
+    for later in [0.0, -0.4] {
+        let once = run(&Hosts::new(8), &options("all-pairs"), |asked| {
+            let is_screening = matches!(asked.round.purpose, Purpose::Screening { .. });
+            (!is_screening || !is_lost(asked)).then_some(if is_lost(asked) { later } else { 0.0 })
+        });
+        let culprits = if later < 0.0 { 2 } else { 0 };
+        assert_eq!((once.culprits.len(), undecided(&once)), (culprits, vec![]), "{:?}", once.cleared);
+    }
+}
+
+/// The screening takes more than half of a host's pairs for the host, and isolation has the others.
+#[test]
+fn a_host_that_is_slow_to_half_of_the_others_leaves_its_pairs_suspect() {
+    let examined = run(&Hosts::new(16), &options("all-pairs"), |asked| {
+        let is_slow = asked.from == 0 && asked.to >= 8;
+        // The others seem better partners.
+        let natural = if asked.from.max(asked.to) >= 8 && asked.from != 0 { 0.004 } else { 0.0 };
+        Some(if asked.quantity == 0 && is_slow { -0.8 } else { natural })
+    });
+    let is_isolated = |cleared: &&Cleared| matches!(cleared.why, Why::Isolation(_));
+    let cleared: Vec<Place> = examined.cleared.iter().filter(is_isolated).map(|one| one.place).collect();
+    assert_eq!(cleared, [Place::Host(0)], "{:?}", examined.cleared);
+    let pairs = (8..16).map(|other| (0, Place::Pair { a: 0, b: other }, true, false)).collect();
+    assert_eq!(named(&examined), pairs);
+}
+
+/// Hosts of a leaf are not neighbours in the list, as those of a file with several rails.
+#[test]
+fn slow_paths_between_two_leaves_explain_all_of_their_latencies() {
+    let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host % 6)).collect();
+    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+    let hosts = Hosts::new(24).grouped("group", &labels);
+    let between = run(&hosts, &options("all-pairs"), |asked| {
+        let leaves = [asked.from % 6, asked.to % 6];
+        Some(if asked.quantity == 1 && [[1, 5], [5, 1]].contains(&leaves) { -0.2 } else { 0.0 })
+    });
+    assert_eq!(named(&between), [(1, Place::Between { grouping: 0, a: 1, b: 5 }, true, false)].into());
+}

@@ -11,7 +11,7 @@ mod noise;
 mod rates;
 mod trend;
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -21,6 +21,7 @@ use rates::Rate;
 const USAGE: &str = "\
 usage: verdicts [--quick|--full] [--only WORD] [--seed N]
        verdicts --fleets N [--program PATH] [--only WORD] [--seed N]
+       verdicts --hosts N
 
 Simulates data whose truth is known, and prints how often each procedure errs, with the exact 95 % interval (Clopper and
 Pearson) and the bar. A row is `proven` if the whole interval is within the bar, and `held` if a part of it is. Exit status 1
@@ -31,12 +32,16 @@ device with link models, and, as root, network namespaces behind switches with t
 where, is known. A fleet that prints more than half of that deficit is promised nothing, and does not count. A row whose
 hosts cannot be made is `not measured`. The directories of wrong verdicts are printed, and stay below target/verdicts.
 
+With --hosts, one fleet of N hosts is examined, of which one is slow, and whose measurements take no time: the time of the
+program is that of the schedule and of the model.
+
   --quick         fewer trials, in less than two minutes on one CPU (the default)
   --full          enough trials to prove each bar, in about 45 minutes on two CPUs
   --only WORD     only rows whose name contains WORD, such as `fleet`, `n=32`, `noise A` or `pair`
   --seed N        other random numbers (default 1)
   --fleets N      measure N fleets for each row, each takes about 30 s; 368 without an error prove a bar of 1 %
-  --program PATH  the rdmascope that measures them (default target/release/rdmascope)";
+  --program PATH  the rdmascope that measures them (default target/release/rdmascope)
+  --hosts N       examine one fleet of N hosts in random rounds";
 
 /// A procedure whose rates are proven.
 struct Procedure {
@@ -66,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) fleets: Option<u64>,
     /// The program that measures them.
     pub(crate) program: PathBuf,
+    /// The number of hosts of the one fleet that is examined; none: all procedures.
+    pub(crate) hosts: Option<usize>,
 }
 
 impl Settings {
@@ -113,6 +120,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(hosts) = settings.hosts {
+        return fleet::large(hosts);
+    }
     let (procedures, threads) = settings.procedures();
     if settings.fleets.is_none() {
         noise::RECORDED.iter().for_each(|series| println!("{}", series.line()));
@@ -143,7 +153,8 @@ fn main() -> ExitCode {
 
 fn settings(mut words: impl Iterator<Item = String>) -> Result<Option<Settings>, String> {
     let program = PathBuf::from("target/release/rdmascope");
-    let mut settings = Settings { is_full: false, only: String::new(), seed: 1, fleets: None, program };
+    let only = String::new();
+    let mut settings = Settings { is_full: false, only, seed: 1, fleets: None, program, hosts: None };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
@@ -153,6 +164,7 @@ fn settings(mut words: impl Iterator<Item = String>) -> Result<Option<Settings>,
             "--seed" => settings.seed = number("--seed", &value()?)?,
             "--fleets" => settings.fleets = Some(number::<NonZeroU64>("--fleets", &value()?)?.get()),
             "--program" => settings.program = value()?.into(),
+            "--hosts" => settings.hosts = Some(number::<NonZeroUsize>("--hosts", &value()?)?.get()),
             "--help" | "-h" => return Ok(None),
             other => return Err(format!("unknown option `{other}` (--help lists the options)")),
         }

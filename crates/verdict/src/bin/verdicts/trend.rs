@@ -7,13 +7,15 @@ use verdict::trend::changes;
 use crate::noise::{Series, mixed};
 use crate::{Answer, Row, Settings};
 
-/// Runs of a series.
+/// Runs of a series; in the full form also fewer than can be permuted in blocks.
 const RUNS: usize = 100;
+const FEWER: [usize; 3] = [60, 30, 15];
 /// Variation from run to run.
 const SCALE: f64 = 0.01;
-/// The run after which a series changes, and how far from it a change still counts as found.
-const AFTER: usize = 40;
-const NEAR: usize = 20;
+/// The share of runs after which a series changes, and how far from it a change still counts as
+/// found.
+const AFTER: f64 = 0.4;
+const NEAR: f64 = 0.2;
 
 /// The margin of the program.
 const MARGIN: f64 = 0.05;
@@ -44,41 +46,49 @@ const NOISES: [(&str, Noise); 4] = [
 /// All rows: series without a change, in which none may be found, and with one.
 pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
     let trials = if settings.is_full { 4000 } else { 1000 };
-    let steady = NOISES.map(|(name, noise)| Row {
-        name: format!("{RUNS} runs, {name}: no change, one said"),
+    let steady = move |runs: usize, (name, noise): (&str, Noise)| Row {
+        name: format!("{runs} runs, {name}: no change, one said"),
         bar: (!matches!(noise, Noise::InOrder)).then_some(0.03),
         trials,
-        trial: Box::new(move |seed| match found(noise, seed, 0.0).as_slice() {
+        trial: Box::new(move |seed| match found(runs, noise, seed, 0.0).as_slice() {
             [] => Answer::Right,
             places => Answer::Wrong(format!("changes at {places:?}")),
         }),
-    });
+    };
     // Numbers to know, and no promise: what autocorrelation costs.
-    let changed = NOISES.map(|(name, noise)| Row {
-        name: format!("{RUNS} runs, {name}: 10 % worse, not said"),
+    let changed = move |runs: usize, (name, noise): (&str, Noise)| Row {
+        name: format!("{runs} runs, {name}: 10 % worse, not said"),
         bar: None,
         trials: trials / 4,
         trial: Box::new(move |seed| {
-            let places = found(noise, seed, -0.1);
-            match places.iter().any(|at| at.abs_diff(AFTER) <= NEAR) {
+            let places = found(runs, noise, seed, -0.1);
+            let is_near = |at: &usize| (*at as f64 / runs as f64 - AFTER).abs() <= NEAR;
+            match places.iter().any(is_near) {
                 true => Answer::Right,
                 false => Answer::Wrong(format!("changes at {places:?}")),
             }
         }),
-    });
-    steady.into_iter().chain(changed).collect()
+    };
+    let fewer: &[usize] = if settings.is_full { &FEWER } else { &[] };
+    let lengths = std::iter::once(RUNS).chain(fewer.iter().copied());
+    lengths
+        .flat_map(|runs| {
+            let steady = NOISES.into_iter().map(move |noise| steady(runs, noise));
+            steady.chain(NOISES.into_iter().map(move |noise| changed(runs, noise)))
+        })
+        .collect()
 }
 
-/// The changes that are found in a series, which changes by a step.
-fn found(noise: Noise, seed: u64, step: f64) -> Vec<usize> {
+/// The changes that are found in a series of this many runs, which changes by a step.
+fn found(runs: usize, noise: Noise, seed: u64, step: f64) -> Vec<usize> {
     let mut random = Random(seed);
     let mut drawn = (3..1000).map(|number| Series::drawn(mixed(&[seed, number])));
-    let recorded = drawn.find(|series| series.len() > RUNS).expect("a long series");
-    let start = random.bits() % (recorded.len() - RUNS) as u64;
+    let recorded = drawn.find(|series| series.len() > runs).expect("a long series");
+    let start = random.bits() % (recorded.len() - runs) as u64;
     let mut last = 0.0;
     let mut placements = Vec::new();
     let mut series = Vec::new();
-    for (run, time) in (0..RUNS).zip(start..) {
+    for (run, time) in (0..runs).zip(start..) {
         let is_far = matches!(noise, Noise::Flips) && random.fraction() < 0.2;
         let anywhere = random.bits();
         let deviation = match noise {
@@ -90,7 +100,7 @@ fn found(noise: Noise, seed: u64, step: f64) -> Vec<usize> {
                 last
             }
         };
-        let level = if run < AFTER { 0.0 } else { step };
+        let level = if (run as f64) < AFTER * runs as f64 { 0.0 } else { step };
         series.push(level + SCALE * deviation - if is_far { 1.166 } else { 0.0 });
         placements.push(Some(if is_far { 198.0 } else { 30.0 }));
     }
@@ -98,6 +108,6 @@ fn found(noise: Noise, seed: u64, step: f64) -> Vec<usize> {
         (0..).zip(regime::most_frequent(&placements)).filter(|(_, kept)| *kept).map(|(run, _)| run).collect();
     let compared: Vec<f64> = kept.iter().map(|run| series[*run]).collect();
     // Without a margin, nothing but the test keeps false changes away.
-    let margin = if matches!(noise, Noise::InOrder) { MARGIN.ln_1p() } else { 0.0 };
+    let margin = if matches!(noise, Noise::InOrder) { MARGIN } else { 0.0 };
     changes(&compared, 1, margin).into_iter().map(|change| kept[change.at]).collect()
 }

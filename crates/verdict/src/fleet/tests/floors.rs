@@ -139,3 +139,45 @@ fn a_floor_that_is_missed_under_load_alone_is_not_met() {
     });
     assert_eq!(unknown.verdict, Verdict::Undecided);
 }
+
+/// A host is measured again in rounds in which it was low, and not in its first ones.
+#[test]
+fn a_floor_that_is_missed_in_some_rounds_is_not_met() {
+    let examined = run(&Hosts::new(16), &expecting("all-pairs", 0.9), |asked| {
+        let round = match asked.round.purpose {
+            Purpose::Screening { round, .. } | Purpose::UnderLoad { round } => round,
+            _ => 0,
+        };
+        let is_slow = asked.round.pairs.len() >= 4 && (7..15).contains(&round);
+        Some(if asked.from == 5 && is_slow { 0.8 } else { 1.0 })
+    });
+    let congestion: Vec<(Place, Against)> =
+        examined.congestion.iter().map(|one| (one.place, one.against)).collect();
+    assert!(congestion.contains(&(Place::Host(5), Against::Floor)), "{congestion:?} {:?}", examined.cleared);
+    assert_eq!(examined.verdict, Verdict::Culprits);
+}
+
+#[test]
+fn a_culprit_is_named_although_the_whole_fleet_is_below_the_floor() {
+    let examined = run(&Hosts::new(16), &expecting("all-pairs", 0.9), |asked| {
+        Some(if asked.quantity == 0 && asked.from == 3 { 0.2 } else { 0.8 })
+    });
+    assert_eq!(missed(&examined), [(Place::Fleet, true, false)].into());
+    assert!(named(&examined).contains(&(0, Place::Host(3), true, false)), "{:?}", examined.cleared);
+    assert_eq!(examined.undecided, []);
+}
+
+/// Too few rounds, or too much noise, to compare hosts with each other.
+#[test]
+fn a_floor_that_is_met_needs_no_comparison() {
+    let mut few = expecting("random", 0.9);
+    few.quantities.pop();
+    few.amounts.rounds = 3;
+    let met = run(&Hosts::new(16), &few, |_| Some(1.0));
+    assert_eq!((met.verdict, met.quantities[0].thresholds), (Verdict::Healthy, None));
+    let mut noise = Random(4);
+    let mut noisy = expecting("all-pairs", -9.0);
+    noisy.quantities.pop();
+    let met = run(&Hosts::new(16), &noisy, |_| Some(noise.normal()));
+    assert_eq!((met.verdict, met.quantities[0].thresholds), (Verdict::Healthy, None));
+}
