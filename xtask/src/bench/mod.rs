@@ -4,7 +4,7 @@
 //! ```text
 //! plan.rs ─► rounds.rs, with place.rs and a file for each program ─► table.rs
 //! link.rs: the link model; one_way.rs: time stamps; files.rs: file transfers;
-//! claims.rs: absolute claims
+//! fleet.rs: large fleets; claims.rs: absolute claims
 //! ```
 //!
 //! In each round, the items of a row are measured one right after the other, in alternating order.
@@ -16,6 +16,7 @@
 mod claims;
 mod fabric;
 mod files;
+mod fleet;
 mod link;
 mod mpi;
 mod one_way;
@@ -41,12 +42,14 @@ usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 Compares softdev with UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and with the raw limits of
 the two CPUs, in alternating order, and prints whether each goal is met. Then checks the rate and the latency of a link model,
 also by the time stamps of both ranks; compares file transfers with cp, rsync and tar; and measures the cost of a time stamp,
-what `rdmascope exec` adds to a write(2), the time and size of the report of twenty million samples, and the time of
-`rdmascope --version`. Exit status 1 if a goal is missed.
+what `rdmascope exec` adds to a write(2), the time and size of the report of twenty million samples, the time of
+`rdmascope --version`, the time and memory of up to 1000 agents of a fleet, and the time of the schedule and model of 10,000
+hosts. Exit status 1 if a goal is missed.
 
   --only WORD    only rows whose name contains WORD: send, write, stream, unread, rate, eager, tag, tag-large, ranks,
                  ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file,
-                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, stamp, report, interposed, start
+                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, fleet-agents, fleet-model, stamp, report,
+                 interposed, start
   --rounds N     the number of rounds (default 5)
   --cpus A,B     the two CPUs (default 0,1)
   --verbose      prints every measurement";
@@ -119,6 +122,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
         .chain(link::NAMES)
         .chain(one_way::NAMES)
         .chain(files::NAMES)
+        .chain(fleet::NAMES)
         .chain(claims::NAMES);
     let names: Vec<&str> = rows.collect();
     let is_known = names.iter().any(|name| name.contains(&options.only));
@@ -143,6 +147,7 @@ fn measure(options: &Options) -> Result<()> {
     link::run(&scratch, &options.only, &mut broken)?;
     one_way::run(&scratch, &options.only, &mut broken)?;
     files::run(&scratch, &options.only, &mut broken)?;
+    fleet::run(&scratch, &options.only, &mut broken)?;
     claims::run(&scratch, &options.only, &mut broken)?;
     ensure!(broken.is_empty(), "{}", broken.join("; "));
     Ok(())
@@ -178,7 +183,7 @@ mod tests {
                 "no row's name contains `gather`; the rows are send, write, stream, unread, rate, eager, tag, \
                  tag-large, ranks, ranks-large, link-rate, link-latency, one-way-link, one-way-half, \
                  transfer-memory, transfer-file, transfer-small, transfer-mixed, transfer-busy, \
-                 transfer-to-memory, stamp, report, interposed, start",
+                 transfer-to-memory, fleet-agents, fleet-model, stamp, report, interposed, start",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));
