@@ -153,10 +153,8 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     let metrics = || fs::read_to_string(scratch.at("textfile/rdmascope.prom")).unwrap();
     assert_eq!(run(&["lat", "send", "--local", "-n", "100", "--expect", "no_loss"]).status, Some(0));
     assert!(metrics().contains("rdmascope_expectation_met{") && metrics().contains("} 1\n"), "{}", metrics());
-    let unit = fs::read_to_string(contrib("systemd/rdmascope-textfile.service")).unwrap();
-    let starts = |line| str::strip_prefix(line, "ExecStart=/usr/libexec/rdmascope-textfile ");
-    let words = split(unit.lines().find_map(starts).unwrap()).unwrap();
-    let of_unit = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let words = words_of_unit("systemd/rdmascope-textfile.service").join("\n").replace("mlx5_0", "softdev0");
+    let of_unit = run(&words.split('\n').collect::<Vec<_>>());
     assert!(matches!(of_unit.status, Some(0 | 3)), "{of_unit:?}");
     let not_met = run(&["lat", "send", "--local", "-n", "100", "--expect", NEVER_MET]);
     assert_eq!(not_met.status, Some(3), "{not_met:?}");
@@ -181,6 +179,37 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o444, 0o444, "the exporter reads it");
 }
 
+/// Returns the words after the script that a unit starts.
+fn words_of_unit(name: &str) -> Vec<String> {
+    let unit = fs::read_to_string(contrib(name)).unwrap();
+    let starts = |line| str::strip_prefix(line, "ExecStart=/usr/libexec/rdmascope-textfile ");
+    split(unit.lines().find_map(starts).unwrap()).unwrap()
+}
+
+#[test]
+fn the_nightly_fleet_leaves_its_record_and_metrics_without_a_verdict() {
+    let scratch = Scratch::on_one_cpu();
+    fs::create_dir(scratch.at("textfile")).unwrap();
+    let words = words_of_unit("systemd/rdmascope-fleet.service");
+    let [fleet, send, hosts_file, _, via, _, time, _] = &words[..] else { panic!("{words:?}") };
+    assert_eq!([fleet, send, hosts_file, via, time], ["fleet", "send", "--hosts-file", "--via", "--time"]);
+    let mut command = scratch.command(contrib("systemd/rdmascope-textfile"));
+    // Two hosts are too few for a verdict.
+    command.args([fleet, send, "--local", "2", "-n", "50", "-D", "10ms", "--visits-apart", "0"]);
+    command.env("RDMASCOPE", *PROGRAM).env("RECORDS", scratch.at("fleets"));
+    command.env("TEXTFILE_DIRECTORY", scratch.at("textfile")).env("TEXTFILE_NAME", "rdmascope_fleet.prom");
+    let ended = finish(command);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(1), ""), "{ended:?}");
+    let metrics = fs::read_to_string(scratch.at("textfile/rdmascope_fleet.prom")).unwrap();
+    assert!(metrics.contains("\nrdmascope_fleet_members_left_out 0\n"), "{metrics}");
+    assert!(metrics.contains("\nrdmascope_run_info{devices=\"softdev0\",version="), "{metrics}");
+    let undecided = metrics.lines().find_map(|line| line.strip_prefix("rdmascope_fleet_undecided "));
+    assert!(undecided.is_some_and(|count| count != "0"), "{metrics}");
+    let records: Vec<_> = fs::read_dir(scratch.at("fleets")).unwrap().map(Result::unwrap).collect();
+    assert!(records.len() == 1 && records[0].path().join("report.html").exists(), "{records:?}");
+    scratch.assert_nothing_left();
+}
+
 #[test]
 fn systemd_takes_the_units() {
     if !is_installed("systemd-analyze") {
@@ -188,13 +217,14 @@ fn systemd_takes_the_units() {
     }
     let scratch = Scratch::new();
     let script = contrib("systemd/rdmascope-textfile").display().to_string();
-    for end in ["service", "timer"] {
-        let unit = fs::read_to_string(contrib(&format!("systemd/rdmascope-textfile.{end}"))).unwrap();
-        let unit = unit.replace("/usr/libexec/rdmascope-textfile", &script);
-        scratch.write(&format!("rdmascope-textfile.{end}"), unit);
+    let ends = ["textfile.service", "textfile.timer", "fleet.service", "fleet.timer"];
+    let units = ends.map(|end| format!("rdmascope-{end}"));
+    for name in &units {
+        let unit = fs::read_to_string(contrib(&format!("systemd/{name}"))).unwrap();
+        scratch.write(name, unit.replace("/usr/libexec/rdmascope-textfile", &script));
     }
     let mut command = scratch.command("systemd-analyze");
-    command.args(["verify", "--man=no", "./rdmascope-textfile.service", "./rdmascope-textfile.timer"]);
+    command.args(["verify", "--man=no"]).args(units.map(|name| format!("./{name}")));
     let ended = finish(command);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
 }

@@ -5,6 +5,7 @@ use measure::record::{Point, Run};
 use serde_json::Value;
 
 use crate::expectations::{Judged, judge};
+use crate::list::distinct;
 use crate::{Points, SampleSource};
 
 /// A run to export.
@@ -23,6 +24,11 @@ impl Exported<'_> {
     /// Its points with what is needed to show them.
     pub(super) fn points(&self, patterns: Patterns) -> Points<'_> {
         Points { points: self.points, devices: &self.run.devices, patterns }
+    }
+
+    /// The names of its devices, with commas between them.
+    pub(super) fn devices(&self) -> String {
+        distinct(self.run.devices.iter().map(|device| device.name.as_str())).join(",")
     }
 
     /// The judgements of its expectations.

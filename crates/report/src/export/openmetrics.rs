@@ -74,6 +74,7 @@ pub(super) fn write(
         numbers(run, patterns, quantities, &of_run, &mut families);
         expectations(run, patterns, &of_run, &mut families);
         states(run, &of_run, &mut families);
+        about(run, &of_run, &mut families);
         fleet(run, &of_run, &mut families);
     }
     for (name, Family { help, series }) in &families.by_name {
@@ -168,6 +169,14 @@ fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels, familie
             families.add("rdmascope_expectation_met", help, &[of_run, &own].concat(), value);
         }
     }
+}
+
+/// What was measured with what: an adapter that has failed leaves the software device, which is
+/// faster than any network.
+fn about(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
+    let own = [label("devices", run.devices()), label("version", &*run.run.program.version)];
+    let help = "The devices that were measured, and the version of rdmascope. The value is 1.";
+    families.add("rdmascope_run_info", help, &[of_run, &own].concat(), 1.0);
 }
 
 /// How many points ended how, and when the run began and ended, so that an alert can tell that none

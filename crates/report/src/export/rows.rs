@@ -142,14 +142,13 @@ pub(super) fn untaken(axis: &str, taken: &mut Vec<String>) -> String {
 const NUMBER: usize = 7;
 
 fn of_point(run: &Exported<'_>, point: &Point) -> Vec<Value> {
-    let names = |names: Vec<&str>| Some(names.join(",")).filter(|names| !names.is_empty());
+    let names = |names: String| Some(names).filter(|names| !names.is_empty());
     let hosts = distinct(run.run.environments.iter().map(|environment| environment.hostname.as_str()));
-    let devices = distinct(run.run.devices.iter().map(|device| device.name.as_str()));
     vec![
         run.name.as_str().into(),
         run.run.started.as_str().into(),
-        names(hosts).into(),
-        names(devices).into(),
+        names(hosts.join(",")).into(),
+        names(run.devices()).into(),
         point.id.into(),
         point.experiment.as_str().into(),
         point.pattern.as_str().into(),

@@ -150,6 +150,7 @@ fn metrics_are_in_base_units() {
         "\nrdmascope_expectation_met{expectation=\"latency.p50_ns <= 1500 ns\",points=\"lat, 8 B\"} 1\n",
         "\nrdmascope_points{status=\"not_measured\"} 1\n",
         "\nrdmascope_run_started_timestamp_seconds 1795833237\n",
+        "\nrdmascope_run_info{devices=\"mlx5_0\",version=\"1.2.3\"} 1\n",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
