@@ -31,7 +31,7 @@ pub fn critical(base: usize, new: usize, tail: f64) -> Option<usize> {
     if pairs > EXACT_MAX {
         return largest_of_normal(pairs as f64 / 2.0, pairs as f64 * (base + new + 1) as f64 / 12.0, tail);
     }
-    // The counts of both orders are alike, and memory grows with the second one.
+    // Exchanged samples have the same counts. The memory for them grows with the second size.
     largest_within(&counts(base.max(new), base.min(new)), tail)
 }
 

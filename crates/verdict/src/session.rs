@@ -44,14 +44,14 @@ pub fn is_mixed(is_new: &[bool]) -> bool {
         return false;
     }
     let stretches = is_new.chunk_by(|a, b| a == b).count();
-    // Logarithms: of some hundred runs a side, the orders are more than a number can count.
+    // Logarithms: the orders of 515 runs a side are more than an f64 can hold.
     let total = choose_ln((base + new) as u64, new as u64);
     // Stretches of the sides alternate, so their numbers differ by at most one.
     let share = |r: usize| {
         let [less, more] = [r / 2, r.div_ceil(2)];
         let of = |base_r, new_r| Some(stretches_ln(base, base_r)? + stretches_ln(new, new_r)?);
-        let share = |ways: Option<f64>| ways.map_or(0.0, |ways| (ways - total).exp());
-        share(of(less, more)) + share(of(more, less))
+        let ways = [of(less, more), of(more, less)];
+        ways.into_iter().flatten().map(|ways| (ways - total).exp()).sum::<f64>()
     };
     (2..=stretches).map(share).sum::<f64>() > ALPHA
 }

@@ -19,14 +19,16 @@ pub const ALPHA: f64 = 0.01;
 /// of the number of runs, exceeds this. A smaller threshold costs power where runs do not; with 2,
 /// 8 % of the series of `verdicts` whose neighbours correlate by 0.4 get a false change.
 const RESEMBLING: f64 = 1.0;
-/// The same for series that are too short for blocks, whose correlation is known less well: with
-/// 0.5, 3.7 % of those of 15 runs get a false change, and with 1, 4.8 % of those of 30.
+/// This threshold takes the place of [`RESEMBLING`] in series that are too short for blocks: few
+/// runs do not tell the correlation well. In the series of `verdicts` whose neighbours correlate by
+/// 0.4, 3.7 % of those of 15 runs get a false change with 0.5, and 4.8 % of those of 30 runs with
+/// 1.
 const RESEMBLING_SHORT: f64 = 0.0;
 /// Runs in a block, where neighbouring runs resemble each other. With 5, blocks still resemble each
 /// other (4 % false changes in the same series); with 10, too few blocks find changes.
 const BLOCK: usize = 8;
-/// A change is far larger than what runs vary by if it is larger than this number of their
-/// interquartile ranges: four standard deviations.
+/// A change is far larger than the noise if it is larger than this number of interquartile ranges
+/// of the residuals. Of normal noise, that is four standard deviations.
 const FAR: f64 = 3.0;
 /// Permutations of one quantity, the order that was measured included.
 const ORDERS: usize = 1000;
@@ -74,19 +76,20 @@ pub fn find(series: &[f64], quantities: usize, margin: f64) -> Found {
     }
     let mut places = segmented(series, quantities, 1);
     let mut least = None;
-    // The middle of each segment takes some of the resemblance out.
+    let too_few_blocks = too_few(BLOCK);
+    // Residuals of independent runs correlate by -1 / n for each middle that was taken out.
     let resemble = || {
         let n = series.len() as f64;
         let taken = (places.len() + 1) as f64 / n;
-        let most = if too_few(BLOCK).is_some() { RESEMBLING_SHORT } else { RESEMBLING };
+        let most = if too_few_blocks.is_some() { RESEMBLING_SHORT } else { RESEMBLING };
         autocorrelation(&residuals(series, &places)) + taken > most / n.sqrt()
     };
     // Blocks find no change where single runs find none.
     if !places.is_empty() && resemble() {
         let by_runs = std::mem::replace(&mut places, segmented(series, quantities, BLOCK));
-        if places.is_empty() && too_few(BLOCK).is_some() {
+        if places.is_empty() && too_few_blocks.is_some() {
             places = beyond_noise(series, &by_runs);
-            least = too_few(BLOCK).filter(|_| places.is_empty());
+            least = too_few_blocks.filter(|_| places.is_empty());
         }
     }
     // The smallest change goes first: without it, its neighbours have longer segments.
@@ -101,8 +104,8 @@ pub fn find(series: &[f64], quantities: usize, margin: f64) -> Found {
     }
 }
 
-/// Returns the places of changes that are far larger than what runs vary by. Of a short series
-/// whose neighbours resemble each other, only these are sure: blocks of it have too few orders.
+/// Returns the places of changes that are far larger than the noise. If a series is too short for
+/// blocks and its neighbours resemble each other, only these changes are sure.
 fn beyond_noise(series: &[f64], places: &[usize]) -> Vec<usize> {
     let around = sorted(residuals(series, places));
     let [first, third] = [0.25, 0.75].map(|share| around[(share * around.len() as f64) as usize]);
@@ -274,9 +277,9 @@ mod tests {
         assert_eq!(undecided, Found { changes: Vec::new(), least: Some(11 * BLOCK + 1) }, "blocks");
     }
 
-    /// A third of independent series have neighbours that seem to resemble each other.
+    /// In half of all short independent series, neighbours seem to resemble each other.
     #[test]
-    fn short_series_whose_neighbours_resemble_each_other_show_what_is_beyond_all_of_it() {
+    fn short_series_whose_neighbours_resemble_each_other_show_changes_far_beyond_the_noise() {
         let mut found = Vec::new();
         for seed in 0..100 {
             let step = find(&series(seed, &[(30, 0.0), (30, -0.5)], 0.01, 0.0), 1, 0.05);

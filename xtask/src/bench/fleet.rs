@@ -14,10 +14,10 @@ use crate::shell;
 /// Names for `--only`.
 pub(super) const NAMES: [&str; 2] = ["fleet-agents", "fleet-model"];
 
-/// How many agents there are in turn. The limits are those of the last number.
+/// The numbers of agents of the fleets. The limits are meant for the last one.
 const AGENTS: [usize; 4] = [100, 200, 400, 1000];
-/// The longest that they may take to start, join and measure a round, in s, and their memory in
-/// GiB.
+/// The longest time in which they start, join and measure a round, in s, and the most memory that
+/// they may have, in GiB.
 const ROUND_S_MAX: f64 = 120.0;
 const MEMORY_GIB_MAX: f64 = 12.0;
 /// A pass of `ring` measures each host with the next. A limit that is met is a verdict by itself.
@@ -59,11 +59,11 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// What a fleet costs.
+/// What a fleet costs. Times are from the start of the program.
 struct Cost {
-    /// Until the first pair is measured.
+    /// When the first pair has been measured.
     started_s: f64,
-    /// Until the program ends.
+    /// When the program has ended.
     all_s: f64,
     /// The memory of all agents when the first pair has been measured: each page that several
     /// processes share is divided among them (`Pss` of proc_pid_smaps_rollup(5)).

@@ -153,8 +153,10 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     let metrics = || fs::read_to_string(scratch.at("textfile/rdmascope.prom")).unwrap();
     assert_eq!(run(&["lat", "send", "--local", "-n", "100", "--expect", "no_loss"]).status, Some(0));
     assert!(metrics().contains("rdmascope_expectation_met{") && metrics().contains("} 1\n"), "{}", metrics());
-    let words = words_of_unit("systemd/rdmascope-textfile.service").join("\n").replace("mlx5_0", "softdev0");
-    let of_unit = run(&words.split('\n').collect::<Vec<_>>());
+    let words = words_of_unit("systemd/rdmascope-textfile.service");
+    let words: Vec<&str> =
+        words.iter().map(|word| if word == "mlx5_0" { "softdev0" } else { word.as_str() }).collect();
+    let of_unit = run(&words);
     assert!(matches!(of_unit.status, Some(0 | 3)), "{of_unit:?}");
     let not_met = run(&["lat", "send", "--local", "-n", "100", "--expect", NEVER_MET]);
     assert_eq!(not_met.status, Some(3), "{not_met:?}");

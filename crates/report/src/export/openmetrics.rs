@@ -171,8 +171,8 @@ fn expectations(run: &Exported<'_>, patterns: Patterns, of_run: &Labels, familie
     }
 }
 
-/// What was measured with what: an adapter that has failed leaves the software device, which is
-/// faster than any network.
+/// The devices and the version. If an adapter has failed, rdmascope measures the software device,
+/// and only this metric tells.
 fn about(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let own = [label("devices", run.devices()), label("version", &*run.run.program.version)];
     let help = "The devices that were measured, and the version of rdmascope. The value is 1.";

@@ -20,6 +20,11 @@ pub(super) struct Claim {
 }
 
 impl Claim {
+    /// Whether it is about one pair, which contains no other place.
+    pub(super) fn is_pair(&self) -> bool {
+        matches!(self.place, Place::Pair { .. })
+    }
+
     /// How far beyond its threshold, to order claims of several quantities.
     pub(super) fn severity(&self) -> f64 {
         match self.against {

@@ -11,9 +11,11 @@ use super::robust::median;
 
 /// Suspects are what lies beyond this share of a threshold: the confirmation decides.
 const SUSPECT: f64 = 0.75;
-/// The same for fewer than this number of hosts, whose effects are of few cells: of 4 hosts of
-/// which another one flips, 3.7 % of slow ones were no suspects.
+/// Fleets of fewer hosts than this have few cells for the effect of a host, which are easily
+/// disturbed. With [`SUSPECT`], 3.7 % of the slow hosts of four were not suspect while another host
+/// flipped.
 const FEW_HOSTS: usize = 8;
+/// This share of a threshold takes the place of [`SUSPECT`] in these fleets.
 const SUSPECT_OF_FEW: f64 = 0.5;
 /// A group is suspect if this share of its members is, and the paths between two groups if this
 /// share of their cells is.

@@ -77,15 +77,15 @@ impl Case<'_> {
                 explained.is_none()
             });
             let ground = self.ground(&open, &outcome.culprits);
-            // Pairs contain nothing, and there are the most of them.
-            let outer: Vec<Claim> = open.iter().copied().filter(|claim| !is_pair(claim.place)).collect();
+            // Most claims are about pairs, which contain nothing.
+            let outer: Vec<&Claim> = open.iter().filter(|claim| !claim.is_pair()).collect();
             let is_first = |claim: &Claim| {
                 let is_part = |other: &Claim| {
                     other.quantity == claim.quantity
                         && other.against == claim.against
                         && contains(self.hosts, other.place, claim.place)
                 };
-                !outer.iter().any(is_part)
+                !outer.iter().any(|other| is_part(other))
             };
             let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
             open = later;
@@ -141,17 +141,16 @@ impl Case<'_> {
         culprits.iter().find(is_same).map(|culprit| culprit.place)
     }
 
-    /// The good hosts: those of no open claim and of no culprit. Where the whole fleet may be below
-    /// the expectation, that says nothing of one host beside the others.
+    /// Returns the hosts that neither an open claim nor a culprit names. While the whole fleet may
+    /// be below the expectation, a claim that one host is below it does not count: the host may
+    /// still be as fast as the others.
     fn ground(&self, open: &[Claim], culprits: &[Culprit]) -> Ground {
-        let is_fleet = |quantity: usize| {
-            let of_claim = |claim: &Claim| (claim.quantity, claim.place) == (quantity, Place::Fleet);
-            let of_culprit =
-                |culprit: &Culprit| (culprit.quantity, culprit.place) == (quantity, Place::Fleet);
-            open.iter().any(of_claim) || culprits.iter().any(of_culprit)
-        };
-        let of_fleet: Vec<bool> = (0..self.models.len()).map(is_fleet).collect();
-        let is_its_part = |claim: &Claim| claim.against == Against::Floor && of_fleet[claim.quantity];
+        let claimed = open.iter().map(|claim| (claim.quantity, claim.place));
+        let named = culprits.iter().map(|culprit| (culprit.quantity, culprit.place));
+        let of_fleet = claimed.chain(named).filter(|(_, place)| *place == Place::Fleet);
+        let of_fleet: BTreeSet<usize> = of_fleet.map(|(quantity, _)| quantity).collect();
+        let is_its_part =
+            |claim: &Claim| claim.against == Against::Floor && of_fleet.contains(&claim.quantity);
         let mut claims: Vec<Claim> = open.iter().copied().filter(|claim| !is_its_part(claim)).collect();
         for culprit in culprits {
             let claim = |place| Claim {
@@ -174,8 +173,8 @@ impl Case<'_> {
         Ground::of(self.hosts, self.models, &claims)
     }
 
-    /// Names or clears the places of claims by what their visits gave. Returns pairs of cleared
-    /// hosts that are suspect then.
+    /// Names or clears the places of claims by what their visits gave. Returns the pairs that are
+    /// suspect because their host was cleared.
     fn confirm(
         &self,
         visited: &BTreeMap<Place, Visited>,
@@ -206,9 +205,10 @@ impl Case<'_> {
         elsewhere
     }
 
-    /// The pairs of a cleared host that were slow in the screening, if those that were measured in
-    /// isolation mostly were not: they say nothing of the others. More than half of its pairs may
-    /// be slow, and then the screening takes them for the host.
+    /// Returns the slow pairs of a cleared host. If more than half of a host's pairs are slow, the
+    /// screening takes them for a slow host. Isolation clears the host if most of its partners
+    /// there are of the other half, and then says nothing of the slow pairs. If most of these
+    /// partners were slow in the screening, isolation has examined such pairs: none is returned.
     fn elsewhere(&self, claim: &Claim, experiment: &Experiment) -> Vec<Claim> {
         let model = &self.models[claim.quantity];
         let (Place::Host(host), Against::Others, Some(bound)) =
@@ -302,10 +302,6 @@ impl Case<'_> {
             }
         }
     }
-}
-
-fn is_pair(place: Place) -> bool {
-    matches!(place, Place::Pair { .. })
 }
 
 /// What makes two claims the same question.

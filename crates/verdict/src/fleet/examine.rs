@@ -31,11 +31,11 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     counts.passes = screening.passes;
     let mut budget = Budget(probe.time_left());
     let most = PAIRS_PER_HOST * hosts.count;
-    let lost = screening.lost();
-    let lost = &lost[..lost.len().min(most)];
+    let mut lost = screening.lost_pairs();
+    lost.truncate(most);
     let at_once = again::at_once(hosts.count);
     if !lost.is_empty() && budget.take(lost.len().div_ceil(at_once)) {
-        screening.again(lost, options, at_once, probe, &mut counts)?;
+        screening.again(&lost, options, at_once, probe, &mut counts)?;
     }
     let models = 0..options.quantities.len();
     let mut models: Vec<Model> = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
@@ -134,12 +134,13 @@ fn unmeasured(models: &[Model], lost: &[Asked], undecided: &[Undecided]) -> Vec<
         is_known && !is_listed
     };
     let of_both = lost.iter().filter(|asked| asked.pair.iter().all(|&host| is_open(asked.quantity, host)));
-    let places: BTreeSet<(usize, [usize; 2])> = of_both
-        .map(|asked| (asked.quantity, [asked.pair[0].min(asked.pair[1]), asked.pair[0].max(asked.pair[1])]))
+    // A pair may be lost in both directions.
+    let places: BTreeSet<(usize, Place)> = of_both
+        .map(|&Asked { quantity, pair: [a, b], .. }| (quantity, Place::Pair { a: a.min(b), b: a.max(b) }))
         .collect();
-    let unknown = places.into_iter().map(|(quantity, [a, b])| Undecided {
+    let unknown = places.into_iter().map(|(quantity, place)| Undecided {
         quantity: Some(quantity),
-        place: Some(Place::Pair { a, b }),
+        place: Some(place),
         reason: Reason::PairWithoutCells,
     });
     unknown.collect()
@@ -149,8 +150,7 @@ fn unmeasured(models: &[Model], lost: &[Asked], undecided: &[Undecided]) -> Vec<
 /// deficits larger than its own could have been seen: the threshold of pairs becomes the one for
 /// which it would not have been suspect.
 fn limited(claims: Vec<Claim>, most: usize, models: &mut [Model], too_many: &mut Vec<Claim>) -> Vec<Claim> {
-    let is_pair = |claim: &Claim| matches!(claim.place, Place::Pair { .. });
-    let (mut pairs, mut others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(is_pair);
+    let (mut pairs, mut others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(Claim::is_pair);
     pairs.sort_by(|a, b| b.severity().total_cmp(&a.severity()));
     too_many.extend(pairs.split_off(most.min(pairs.len())));
     for left in too_many.iter().filter(|claim| claim.against == Against::Others) {

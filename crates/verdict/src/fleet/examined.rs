@@ -306,7 +306,8 @@ pub enum Reason {
     SlowerThanBaseline,
     /// This host has less than half of the cells that the others have.
     HostWithoutCells,
-    /// This pair was asked for and gave no value, not even when it was measured again.
+    /// No round gave a value of this pair, nor did another measurement, for which time may have
+    /// been too short.
     PairWithoutCells,
     /// Four hosts are too few to separate two culprits.
     TwoOfFour,

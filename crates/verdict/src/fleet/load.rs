@@ -146,8 +146,8 @@ fn both<'a>(model: &'a Model, [a, b]: [usize; 2], measured: &'a Measured) -> imp
     })
 }
 
-/// The rounds in which a claim's cells were slow, at most some of them: in other rounds, its place
-/// may have had nothing to suffer from.
+/// Returns the first rounds in which cells of a claim were slow. In another round, what slows its
+/// place under load may not happen.
 fn rounds_of(hosts: &Hosts, model: &Model, claim: &Claim) -> BTreeSet<u32> {
     if let Place::Pair { a, b } = claim.place {
         return [(a, b), (b, a)].into_iter().filter_map(|(from, to)| model.round(from, to)).collect();
@@ -155,27 +155,26 @@ fn rounds_of(hosts: &Hosts, model: &Model, claim: &Claim) -> BTreeSet<u32> {
     let is_slow = |index: &usize| {
         let Cell { from, to, .. } = model.table.fitted[*index];
         let [from, to] = [from, to].map(|host| host as usize);
-        let is_own = is_of(hosts, claim.place, from, to) == Some(claim.way);
-        is_own
-            && match claim.against {
-                Against::Floor => {
-                    model.above([from, to], model.table.raw[*index]).is_some_and(|above| above < 0.0)
-                }
-                Against::Others => {
-                    model.fit.residuals[*index] + own_effect(model, claim, [from, to]) < claim.bound
-                }
+        let above = match claim.against {
+            Against::Floor => model.above([from, to], model.table.raw[*index]),
+            Against::Others => {
+                Some(model.fit.residuals[*index] + own_effect(model, claim, [from, to]) - claim.bound)
             }
+        };
+        is_of(hosts, claim.place, from, to) == Some(claim.way) && above.is_some_and(|above| above < 0.0)
     };
     let slow = (0..model.table.fitted.len()).filter(is_slow);
     let rounds: BTreeSet<u32> = slow.map(|index| model.table.rounds[index]).collect();
     rounds.into_iter().take(ROUNDS_OF_ONE).collect()
 }
 
-/// The effect in the screening that a claim says its place has.
+/// The effect in the screening of the host at which a cell has a claimed host or group: the model
+/// has taken it out of the residual. 0 for other places.
 fn own_effect(model: &Model, claim: &Claim, [from, to]: [usize; 2]) -> f64 {
     match claim.place {
-        Place::Host(_) | Place::Group { .. } if claim.way == Way::Send => model.fit.send[from],
-        Place::Host(_) | Place::Group { .. } => model.fit.receive[to],
+        Place::Host(_) | Place::Group { .. } => {
+            model.effect(if claim.way == Way::Send { from } else { to }, claim.way)
+        }
         _ => 0.0,
     }
 }

@@ -10,9 +10,10 @@
 //!
 //! 1. *Screening*: the passes over a [`Schedule`]. Each round's median is taken out, the middle of
 //!    the passes is a cell, and median polish separates distances, senders, receivers and pairs. A
-//!    distance is what groups tell: of one group, or of two. Thresholds
-//!    are those of the largest of all effects. What lies beyond three quarters of a threshold is
-//!    suspect. The screening names nobody: alone it would accuse somebody in most healthy fleets.
+//!    distance is what groups tell: of one group, or of two. Thresholds are those of the largest of
+//!    all effects. What lies beyond three quarters of a threshold (half of it, of fewer than eight
+//!    hosts) is suspect. The screening names nobody: alone it would accuse somebody in most healthy
+//!    fleets. A pair that gave no value in any pass is measured once more.
 //! 2. *Confirmation*: a second look at suspect pairs; then three visits, a minute apart
 //!    ([`VISITS_APART`]) and with agents started anew, in which a suspect is measured in isolation,
 //!    with good partners and beside a control. It is named if the median over the visits is beyond

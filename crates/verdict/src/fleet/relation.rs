@@ -32,8 +32,8 @@ pub(super) fn contains(hosts: &Hosts, outer: Place, inner: Place) -> bool {
 }
 
 /// Whether a named place explains a claim. A slow host explains its pairs in both ways; a group
-/// explains its members only in the way in which it is slow. A quantity without direction has only
-/// one way.
+/// explains its members only in the way in which it is slow. Of a quantity without direction, a
+/// place explains all that it contains.
 pub(super) fn explains(
     hosts: &Hosts,
     place: Place,

@@ -16,9 +16,8 @@ use super::robust::{median, median_of};
 const CELLS_OF_ROUND: usize = 8;
 /// The step of values shows in those that are as near to the median as this logarithm.
 const NEAR: f64 = 0.1;
-/// Values that are no more than this share of those are not on a step of their own.
+/// A value with at most this share of those near the median does not show the step.
 const RARE: f64 = 0.01;
-
 /// The pass of values that were measured after the passes.
 const AFTERWARDS: u32 = u32::MAX;
 
@@ -123,16 +122,16 @@ impl Screening {
         }
     }
 
-    /// What no round has given a value of, in the order of its first round.
+    /// The quantities of pairs, in one direction, of which no round has given a value, in the order
+    /// of their first rounds.
     pub(super) fn lost(&self) -> Vec<Asked> {
-        let known = |quantity: usize| {
-            let of = self.values[quantity].iter().map(|value| [value.from as usize, value.to as usize]);
-            of.collect::<BTreeSet<[usize; 2]>>()
-        };
         if self.none.is_empty() {
             return Vec::new();
         }
-        let known: Vec<BTreeSet<[usize; 2]>> = (0..self.values.len()).map(known).collect();
+        let known = |values: &Vec<Value>| {
+            values.iter().map(|value| [value.from as usize, value.to as usize]).collect()
+        };
+        let known: Vec<BTreeSet<[usize; 2]>> = self.values.iter().map(known).collect();
         let mut lost: BTreeMap<(usize, [usize; 2]), Asked> = BTreeMap::new();
         for asked in &self.none {
             let [a, b] = asked.pair;
@@ -146,26 +145,26 @@ impl Screening {
         lost
     }
 
-    /// Measures pairs once more that no round has given a value of.
+    /// The pairs of which something is lost, each with its first round.
+    pub(super) fn lost_pairs(&self) -> Vec<([usize; 2], u32)> {
+        let mut seen = BTreeSet::new();
+        let lost = self.lost().into_iter().filter(|asked| seen.insert(asked.pair));
+        lost.map(|asked| (asked.pair, asked.round)).collect()
+    }
+
+    /// Measures lost pairs once more.
     pub(super) fn again<P: Probe>(
         &mut self,
-        lost: &[Asked],
+        pairs: &[([usize; 2], u32)],
         options: &Options,
         at_once: usize,
         probe: &mut P,
         counts: &mut Measurements,
     ) -> Result<(), P::Error> {
-        let mut pairs: Vec<([usize; 2], u32)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        for asked in lost {
-            if seen.insert(asked.pair) {
-                pairs.push((asked.pair, asked.round));
-            }
-        }
         let series: Vec<Steps> = pairs.iter().map(|(pair, _)| vec![*pair]).collect();
         let given = lanes::run(probe, &series, at_once, Purpose::Again { repetition: 0 }, counts)?;
-        for ((pair, round), measured) in pairs.into_iter().zip(given.concat()) {
-            self.add(options, pair, &measured, [AFTERWARDS, round]);
+        for ((pair, round), measured) in pairs.iter().zip(given.concat()) {
+            self.add(options, *pair, &measured, [AFTERWARDS, *round]);
         }
         Ok(())
     }
@@ -224,8 +223,8 @@ fn chosen(values: impl ExactSizeIterator<Item = f64>, is_better_of_two: bool) ->
 }
 
 /// The smallest difference between values near their median: a clock with a coarse step gives few
-/// different latencies. Values off these steps, as of a host with another clock, are rare, and do
-/// not count where others repeat. 0 if there is one value alone.
+/// different latencies. Where values repeat, only those count that are not [`RARE`]: one host with
+/// another clock adds values between the steps. 0 if there is one value alone.
 fn step(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let middle = median(values.clone()).unwrap_or(0.0);
     let mut near: Vec<f64> = values.filter(|raw| (raw - middle).abs() < NEAR).collect();

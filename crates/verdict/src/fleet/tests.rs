@@ -490,7 +490,8 @@ fn a_path_that_is_never_measured_is_not_decided() {
     }
 }
 
-/// The screening takes more than half of a host's pairs for the host, and isolation has the others.
+/// The screening takes a host for slow if more than half of its pairs are. Isolation measures pairs
+/// of the other half.
 #[test]
 fn a_host_that_is_slow_to_half_of_the_others_leaves_its_pairs_suspect() {
     let examined = run(&Hosts::new(16), &options("all-pairs"), |asked| {
@@ -506,7 +507,8 @@ fn a_host_that_is_slow_to_half_of_the_others_leaves_its_pairs_suspect() {
     assert_eq!(named(&examined), pairs);
 }
 
-/// Hosts of a leaf are not neighbours in the list, as those of a file with several rails.
+/// In the list of hosts, those of one leaf switch do not follow each other. So it is with the rails
+/// of a file of hosts.
 #[test]
 fn slow_paths_between_two_leaves_explain_all_of_their_latencies() {
     let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host % 6)).collect();

@@ -25,7 +25,8 @@ impl Share {
         Self::of_one_cpu("cpu")
     }
 
-    /// Waits for all CPUs, beside tests that have one of them. One test at a time has them so.
+    /// Waits until no other test has all CPUs. Tests of [`one_cpu`](Self::one_cpu) and
+    /// [`beside`](Self::beside) run at the same time.
     pub(crate) fn all_cpus() -> Self {
         let cpus = locked("cpus", FlockOperation::LockExclusive);
         Self { _locks: vec![cpus, locked("machine", FlockOperation::LockShared)], before: None }

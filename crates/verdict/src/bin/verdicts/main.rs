@@ -32,8 +32,8 @@ device with link models, and, as root, network namespaces behind switches with t
 where, is known. A fleet that prints more than half of that deficit is promised nothing, and does not count. A row whose
 hosts cannot be made is `not measured`. The directories of wrong verdicts are printed, and stay below target/verdicts.
 
-With --hosts, one fleet of N hosts is examined, of which one is slow, and whose measurements take no time: the time of the
-program is that of the schedule and of the model.
+With --hosts, the program examines one fleet of N hosts, of which one is slow. Its hosts answer at once, so that the run time
+of the program is that of the schedule and of the model.
 
   --quick         fewer trials, in less than two minutes on one CPU (the default)
   --full          enough trials to prove each bar, in about 45 minutes on two CPUs

@@ -8,7 +8,7 @@ use verdict::fleet::{Hosts, Measured, Options, Place, Probe, Quantity, Reading, 
 /// The logarithm of the rate at which the slow host sends, relative to the others.
 const SLOW: f64 = -0.2;
 
-/// A fleet of which one host sends slowly, and whose measurements take no time.
+/// A fleet in which one host sends slowly. It answers at once, without a measurement.
 struct Instantaneous {
     slow: usize,
 }
@@ -27,8 +27,8 @@ impl Probe for Instantaneous {
     }
 }
 
-/// Examines a fleet of so many hosts in random rounds, and prints what is said of it. The exit
-/// status is 1 unless its one slow host is named and no other.
+/// Examines a fleet of `count` hosts in random rounds, and prints the culprits. The exit status is
+/// 1 unless the slow host is the only one.
 pub(crate) fn large(count: usize) -> ExitCode {
     let slow = count / 2;
     let schedule = Schedule::named("random").expect("a row of the registry");

@@ -138,7 +138,8 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
     for (n, quick, full) in TRIALS {
         let [healthy, wrong] = if settings.is_full { full } else { quick };
         for kind in [Kind::Directed, Kind::Symmetric, Kind::Both] {
-            // The other kinds take the same path; 32 hosts stand for all, and 4 and 8 are cheap.
+            // The other kinds run the same code: 32 hosts stand for all. `--full` has time for 4
+            // and 8.
             let others: &[usize] = if settings.is_full { &[4, 8, 32] } else { &[32] };
             if !matches!(kind, Kind::Directed) && !others.contains(&n) {
                 continue;
