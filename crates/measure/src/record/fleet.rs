@@ -20,6 +20,10 @@ pub struct Fleet {
     pub passes: u32,
     /// Rounds of a schedule that draws pairs at random.
     pub rounds: u32,
+    /// Whether the rails of the hosts do not reach each other, so that each was measured by itself;
+    /// absent if they do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub separate_rails: bool,
     /// The most pairs that were measured at the same time; absent where the schedule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,

@@ -104,7 +104,7 @@ fn is_in_memory(description: &Description) -> bool {
 
 /// Refuses a fleet of which no pair can be measured.
 fn check(agents: &Fleet<'_>, members: &[FleetMember], asked: &Asked) -> anyhow::Result<()> {
-    let here: Vec<usize> = (0..members.len()).filter(|member| agents.hello(*member).is_ok()).collect();
+    let mut here: Vec<usize> = (0..members.len()).filter(|member| agents.hello(*member).is_ok()).collect();
     if here.len() < 2 {
         let reasons = (0..members.len()).filter_map(|member| {
             let reason = agents.hello(member).err()?;
@@ -113,7 +113,8 @@ fn check(agents: &Fleet<'_>, members: &[FleetMember], asked: &Asked) -> anyhow::
         let reasons: Vec<String> = reasons.take(REASONS_MAX).collect();
         bail!("{} of {} members can be used: {}", here.len(), members.len(), reasons.join("; "));
     }
-    // Members that reach each other are neighbours somewhere in the list.
+    // Members that reach each other are neighbours somewhere in the list: rail by rail.
+    here.sort_by_key(|member| &members[*member].device);
     let pairs = here.iter().zip(here.iter().cycle().skip(1));
     let groups = pairs.flat_map(|(a, b)| {
         asked.resolved.points.iter().map(|spec| Group { members: vec![*a, *b], spec: spec.clone() })

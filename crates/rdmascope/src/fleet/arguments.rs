@@ -69,6 +69,10 @@ pub(crate) struct FleetArguments {
     pub(super) port: PortFlags,
     #[command(flatten)]
     pub(super) net: NetFlags,
+    /// The rails of the hosts do not reach each other: measure each rail by itself, all of them at
+    /// the same time.
+    #[arg(long)]
+    pub(super) separate_rails: bool,
     /// Which pairs are measured at the same time.
     #[arg(long, value_name = "NAME", default_value = SCHEDULES[0].name, value_parser = schedules())]
     pub(super) schedule: String,

@@ -66,6 +66,7 @@ pub(super) fn begun(
             schedule: arguments.schedule.clone(),
             passes,
             rounds: arguments.rounds,
+            separate_rails: arguments.separate_rails,
             parallel: arguments.parallel,
             time_s: arguments.time.map(|time| time.as_secs_f64()),
             rounds_in_time: None,

@@ -165,10 +165,12 @@ impl Baseline {
     /// this fleet that it does not have.
     pub(super) fn check(&self, plan: &Value, fleet: &Fleet) -> Result<Vec<String>, Usage> {
         let parallel = |fleet: &Fleet| fleet.parallel.map_or("all".to_owned(), |most| most.to_string());
+        let rails = |fleet: &Fleet| if fleet.separate_rails { "given" } else { "not given" }.to_owned();
         let mut kinds = vec![
             ("the subject".to_owned(), value(&self.plan["fleet"]), value(&plan["fleet"])),
             ("the schedule".to_owned(), self.fleet.schedule.clone(), fleet.schedule.clone()),
             ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet)),
+            ("--separate-rails".to_owned(), rails(&self.fleet), rails(fleet)),
             // Of two passes the better value counts, and of three the middle one.
             ("the number of passes".to_owned(), self.passes.to_string(), fleet.passes.to_string()),
         ];

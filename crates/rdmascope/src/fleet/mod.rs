@@ -59,6 +59,9 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     RunWriter::check(out)?;
     let way = Way::of(arguments)?;
     let members = way.members()?;
+    if arguments.separate_rails {
+        members::check_rails(&members, &arguments.schedule)?;
+    }
     let limits = Limits::of(arguments)?;
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let interrupt = Interrupt::install()?;
@@ -124,7 +127,7 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
     // A record may come from anywhere, and its command line may name programs.
     eprintln!("rdmascope: resuming `{}`", harmless(&ended.run.command.join(" ")));
     let question = Question::of(&fleet).map_err(|why| refused(&why))?;
-    if arguments.schedule != fleet.schedule {
+    if (&arguments.schedule, arguments.separate_rails) != (&fleet.schedule, fleet.separate_rails) {
         return Err(refused("its schedule is not that of its command line").into());
     }
     let interrupt = Interrupt::install()?;

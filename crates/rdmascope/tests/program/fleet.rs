@@ -1,6 +1,7 @@
 //! `rdmascope fleet`: names the member that is slow and nothing else, goes on after any kill, and
 //! goes on without members that fail.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -340,6 +341,36 @@ fn all_pairs_of_a_fan_are_measured_at_the_same_time_in_its_direction() {
 }
 
 #[test]
+fn separate_rails_are_measured_at_the_same_time_and_each_by_itself() {
+    let scratch = Scratch::on_all_cpus();
+    let script = scratch.write("start.sh", "shift\nRDMASCOPE_SOFTDEV_DEVICES=2 exec \"$@\"\n");
+    scratch.write("hosts", "h[1-3] devices=softdev0,softdev1\n");
+    let via = format!("sh {} {{host}}", script.display());
+    let words =
+        ["fleet", "send", "--hosts-file", "hosts", "--via", &via, "--separate-rails", "--parallel", "2"];
+    let ended = scratch.run(&[&words[..], &SHORT, &["--passes", "1", "--out", "fleet"]].concat());
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_words(
+        &ended.stdout,
+        &[
+            "schedule all-pairs, each rail by itself: 6 measurements of pairs in 3 rounds",
+            "less than four members of a rail answered",
+        ],
+    );
+    let (run, points) = scratch.record("fleet");
+    let rail = |member: u32| run.fleet.as_ref().unwrap().members[member as usize].device.clone().unwrap();
+    let mut rounds: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for point in &points {
+        let place = point.fleet.as_ref().unwrap();
+        assert_eq!(point.status, Status::Measured, "{point:?}");
+        assert_eq!(rail(place.members[0]), rail(place.members[1]), "{place:?}");
+        rounds.entry(place.round).or_default().insert(rail(place.members[0]));
+    }
+    assert_eq!(points.len(), 6 * 3);
+    assert!(rounds.values().all(|rails| rails.len() == 2), "both rails in each round: {rounds:?}");
+}
+
+#[test]
 fn limits_and_an_earlier_fleet_are_compared_with() {
     let scratch = Scratch::alone();
     let words = started(&scratch, "h[1-5]", &with_slow("none"), &[]);
@@ -407,6 +438,15 @@ fn what_cannot_be_examined_is_refused() {
     scratch.write("hosts", "a devices=mlx5_0,mlx5_1\nb devices=mlx5_0,mlx5_1\n");
     let words = ["tcp uses no device", "leave out --device and devices="];
     refused(&["tcp", "--hosts-file", "hosts", via[0], via[1]], &words);
+    let rails = ["--separate-rails", "--hosts-file", "hosts", via[0], via[1]];
+    refused(
+        &[&rails[..], &["--schedule", "one-to-all"]].concat(),
+        &["--separate-rails: one-to-all has one centre", "use another --schedule"],
+    );
+    scratch.write("hosts", "a devices=mlx5_0,mlx5_1\nb devices=mlx5_0\n");
+    refused(&rails, &["--separate-rails: mlx5_1 is the device of one host alone, and a rail has several"]);
+    scratch.write("hosts", "a devices=mlx5_0,mlx5_1\nb\n");
+    refused(&rails, &["--separate-rails: name the devices of b by devices= in --hosts-file"]);
     scratch.write("hosts", "a\nb leaf\n");
     refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts, line 2: \"leaf\" is not group=NAME"]);
     scratch.run(&["lat", "shmem", "--local", "-n", "10", "--out", "other"]);

@@ -26,12 +26,12 @@ pub(crate) struct Worst {
     pub(crate) relative: f64,
 }
 
-/// The order of members: by their first grouping, and in a group as they were named.
+/// The order of members: by their network, then by their first grouping, and in a group as they
+/// were named.
 pub(crate) fn order(hosts: &Hosts) -> Vec<usize> {
     let mut order: Vec<usize> = (0..hosts.count).collect();
-    if let Some(grouping) = hosts.groupings.first() {
-        order.sort_by_key(|member| grouping.of.get(*member).copied().flatten().unwrap_or(usize::MAX));
-    }
+    let group = |member: usize| hosts.groupings.first().and_then(|grouping| *grouping.of.get(member)?);
+    order.sort_by_key(|member| (hosts.network(*member), group(*member).unwrap_or(usize::MAX)));
     order
 }
 

@@ -1,6 +1,6 @@
 //! What was asked of a fleet, as the procedure takes it.
 
-use measure::record::{Fleet, FleetMember, FleetQuantity};
+use measure::record::{Fleet, FleetQuantity};
 use verdict::fleet::{Amounts, Cell, Hosts, Options, Quantity, SCHEDULES, Schedule};
 
 use super::value::{QUANTITIES, Row};
@@ -79,7 +79,7 @@ impl Question {
             seed: fleet.seed,
             ..Options::new(quantities?, schedule)
         };
-        Ok(Self { hosts: hosts(&fleet.members), options, rows })
+        Ok(Self { hosts: hosts(fleet), options, rows })
     }
 }
 
@@ -119,12 +119,23 @@ fn floor(row: &Row, asked: &FleetQuantity, members: usize) -> Result<Option<Vec<
     }
 }
 
-/// Returns the members with their groups, in the order of [`GROUPINGS`].
-fn hosts(members: &[FleetMember]) -> Hosts {
-    let hosts = Hosts::new(members.len());
-    GROUPINGS.iter().fold(hosts, |hosts, kind| {
-        let labels: Vec<Option<&str>> =
-            members.iter().map(|member| member.groups.get(*kind).map(String::as_str)).collect();
+/// Returns the members with their groups, in the order of [`GROUPINGS`]. Separate rails are
+/// networks in place of groups.
+fn hosts(fleet: &Fleet) -> Hosts {
+    let labels = |kind: &str| -> Vec<Option<&str>> {
+        fleet.members.iter().map(|member| member.groups.get(kind).map(String::as_str)).collect()
+    };
+    let hosts = Hosts::new(fleet.members.len());
+    let hosts = match fleet.separate_rails {
+        true => {
+            let rails: Vec<&str> = labels(RAIL).into_iter().map(Option::unwrap_or_default).collect();
+            hosts.apart(&rails)
+        }
+        false => hosts,
+    };
+    let groupings = GROUPINGS.iter().filter(|kind| **kind != RAIL || !fleet.separate_rails);
+    groupings.fold(hosts, |hosts, kind| {
+        let labels = labels(kind);
         let mut different: Vec<&str> = labels.iter().copied().flatten().collect();
         different.sort_unstable();
         different.dedup();
@@ -134,4 +145,5 @@ fn hosts(members: &[FleetMember]) -> Hosts {
 }
 
 /// The kinds of groups, those first that are tested first.
-const GROUPINGS: [&str; 2] = ["group", "rail"];
+const GROUPINGS: [&str; 2] = ["group", RAIL];
+const RAIL: &str = "rail";

@@ -39,7 +39,8 @@ pub fn text(
     let width = line.unwrap_or(LINE).min(LINE_MAX);
     let rule = "-".repeat(width.min(LINE));
     let mut out = format!("{rule}\n {}: {}\n", plain(&run.title), words.verdict());
-    out += &format!(" schedule {}: {}\n{rule}\n", question.options.schedule.name, words.measured());
+    let schedule = question.options.schedule.name;
+    out += &format!(" schedule {schedule}{}: {}\n{rule}\n", words.rails(), words.measured());
     for culprit in &examined.culprits {
         out += &format!(" ! {}\n", words.culprit(culprit));
         words.evidence(culprit).iter().for_each(|line| out += &format!("     {line}\n"));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use measure::record::Fleet;
 use measure::text::counted;
 use verdict::fleet::{
-    Against, Cleared, Congestion, Culprit, Evidence, Examined, Judged, Measurements, Place, Reason,
+    Against, Cleared, Congestion, Culprit, Evidence, Examined, Hosts, Judged, Measurements, Place, Reason,
     Thresholds, Undecided, Way, Why,
 };
 
@@ -217,6 +217,9 @@ impl<'a> Words<'a> {
                 let why = self.question.options.schedule.no_blame.unwrap_or("it has too few pairs");
                 format!("the schedule {} names no culprit: {why}", self.question.options.schedule.name)
             }
+            Reason::TooFewHosts if self.has_networks() => {
+                "less than four members of a rail answered".to_owned()
+            }
             Reason::TooFewHosts => "less than four members answered".to_owned(),
             Reason::OnePass => {
                 let advice =
@@ -258,7 +261,7 @@ impl<'a> Words<'a> {
     /// The deficits that would have been named.
     pub(crate) fn detectable(&self, judged: &Judged, thresholds: &Thresholds) -> String {
         let Some(row) = Row::named(&judged.name) else { return String::new() };
-        let share = match share_of_pairs(judged) {
+        let share = match share_of_pairs(&self.question.hosts, judged) {
             0.995.. => String::new(),
             share => format!(", of the {:.0} % of pairs that were measured", (100.0 * share).max(1.0)),
         };
@@ -268,6 +271,16 @@ impl<'a> Words<'a> {
             by(row, -thresholds.host),
             by(row, -thresholds.pair)
         )
+    }
+
+    /// Whether members of two rails do not reach each other.
+    fn has_networks(&self) -> bool {
+        !self.question.hosts.networks.is_empty()
+    }
+
+    /// What the schedule is, after its name.
+    pub(crate) fn rails(&self) -> &'static str {
+        if self.has_networks() { ", each rail by itself" } else { "" }
     }
 
     /// How much was measured.
@@ -316,10 +329,14 @@ fn other_way(row: &Row, culprit: &Culprit, verb: &str, evidence: Option<&Evidenc
     }
 }
 
-/// The share of the pairs of all measured members that were measured.
-fn share_of_pairs(judged: &Judged) -> f64 {
+/// The share of the pairs of all measured members that were measured, of those that reach each
+/// other.
+fn share_of_pairs(hosts: &Hosts, judged: &Judged) -> f64 {
     let members: BTreeSet<u32> = judged.cells.iter().flat_map(|cell| [cell.from, cell.to]).collect();
-    let pairs = members.len() * members.len().saturating_sub(1) / if judged.directed { 1 } else { 2 };
+    let is_measured = |member: &&usize| u32::try_from(**member).is_ok_and(|member| members.contains(&member));
+    let measured = hosts.of_networks().into_iter().map(|hosts| hosts.iter().filter(is_measured).count());
+    let pairs: usize = measured.map(|members| members * members.saturating_sub(1)).sum();
+    let pairs = pairs / if judged.directed { 1 } else { 2 };
     judged.cells.len() as f64 / pairs.max(1) as f64
 }
 

@@ -102,7 +102,8 @@ fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> M
     let left: Vec<_> = left.collect();
     html! {
         p class="caption" {
-            "Schedule " (question.options.schedule.name) ": " (question.options.schedule.help) ". " (words.measured()) "."
+            "Schedule " (question.options.schedule.name) ": " (question.options.schedule.help) (words.rails()) ". "
+            (words.measured()) "."
         }
         @if points.len() > POINTS_MAX {
             p class="caption" {

@@ -65,7 +65,7 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     let case = Case { hosts, models: &models };
     let mut outcome = case.settle(claims, probe, &mut counts, &mut budget)?;
     outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
-    undecided.extend(two_of_four(&models, &mut outcome));
+    undecided.extend(two_of_four(hosts, &models, &mut outcome));
     let Loaded { congestion, unknown } =
         load::look(hosts, options, &models, &outcome.cleared, probe, &mut counts, &mut budget)?;
     undecided.extend(outcome.cleared.iter().chain(&unknown).filter_map(|(claim, why)| {
@@ -166,13 +166,23 @@ fn limited(claims: Vec<Claim>, most: usize, models: &mut [Model], too_many: &mut
     others
 }
 
-/// Two culprits of four hosts cannot be separated: nothing of that quantity is named.
-fn two_of_four(models: &[Model], outcome: &mut Outcome) -> Vec<Undecided> {
+/// Two culprits of the four hosts of a network cannot be separated: nothing of that quantity is
+/// named there.
+fn two_of_four(hosts: &Hosts, models: &[Model], outcome: &mut Outcome) -> Vec<Undecided> {
     let mut undecided = Vec::new();
-    for model in models {
-        let measured = (0..model.count).filter(|&host| model.cells_of(host, Way::Send) > 0).count();
-        let is_own =
-            |culprit: &Culprit| culprit.quantity == model.quantity && culprit.against == Against::Others;
+    let networks = hosts.of_networks();
+    for (model, members) in
+        models.iter().flat_map(|model| networks.iter().map(move |members| (model, members)))
+    {
+        let measured = members.iter().filter(|&&host| model.cells_of(host, Way::Send) > 0).count();
+        let is_of_network = |place| match place {
+            Place::Host(host) | Place::Pair { a: host, .. } => members.contains(&host),
+            Place::Group { .. } | Place::Between { .. } | Place::Fleet => true,
+        };
+        let is_own = |culprit: &Culprit| {
+            let is_of_model = culprit.quantity == model.quantity && culprit.against == Against::Others;
+            is_of_model && is_of_network(culprit.place)
+        };
         let places: BTreeSet<Place> =
             outcome.culprits.iter().filter(|culprit| is_own(culprit)).map(|culprit| culprit.place).collect();
         if measured <= 4 && places.len() >= 2 {

@@ -10,6 +10,10 @@ pub struct Hosts {
     /// What members have in common, such as a leaf switch, a rail or a chassis. A group is tested
     /// before its members; the first grouping comes first.
     pub groupings: Vec<Grouping>,
+    /// The network of each member, from 0; empty if all are in one. Members of two networks do not
+    /// reach each other, and are not compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<usize>,
 }
 
 /// One way to group members.
@@ -26,7 +30,7 @@ pub struct Grouping {
 impl Hosts {
     /// Members without groups.
     pub fn new(count: usize) -> Self {
-        Self { count, groupings: Vec::new() }
+        Self { count, ..Self::default() }
     }
 
     /// The same with one more grouping: the group's name of each member, `None` for none.
@@ -41,30 +45,68 @@ impl Hosts {
         self
     }
 
+    /// The same in several networks: the name of that of each member.
+    pub fn apart(mut self, networks: &[&str]) -> Self {
+        let mut known = Grouping::default();
+        self.networks = networks.iter().map(|name| known.index(name)).collect();
+        self
+    }
+
+    /// The network of a member.
+    pub fn network(&self, member: usize) -> usize {
+        self.networks.get(member).copied().unwrap_or(0)
+    }
+
+    /// The members of each network.
+    pub fn of_networks(&self) -> Vec<Vec<usize>> {
+        let count = self.networks.iter().max().map_or(1, |last| last + 1);
+        let mut members = vec![Vec::new(); count];
+        (0..self.count).for_each(|member| members[self.network(member)].push(member));
+        members
+    }
+
+    /// Some members alone, in one network.
+    pub(super) fn only(&self, members: &[usize]) -> Self {
+        self.groupings.iter().fold(Self::new(members.len()), |hosts, grouping| {
+            let labels: Vec<Option<&str>> = members.iter().map(|&member| grouping.label(member)).collect();
+            hosts.grouped(&grouping.name, &labels)
+        })
+    }
+
     /// The first grouping, if it has several groups.
     pub fn several_groups(&self) -> Option<&Grouping> {
         self.groupings.first().filter(|grouping| grouping.labels.len() > 1)
     }
 
-    /// The groups of a bisection: the first grouping, or else the two halves of the list.
+    /// The groups of a bisection: the first grouping, or else the two halves of the list, in each
+    /// network.
     pub fn bisected(&self) -> Grouping {
-        self.several_groups().cloned().unwrap_or_else(|| Grouping::halves(self.count))
+        self.several_groups().cloned().unwrap_or_else(|| self.halves())
+    }
+
+    /// The two halves of the list, as groups.
+    fn halves(&self) -> Grouping {
+        let mut of = vec![None; self.count];
+        for members in self.of_networks() {
+            let first = members.len().div_ceil(2);
+            members
+                .iter()
+                .zip(0..)
+                .for_each(|(&member, index)| of[member] = Some(usize::from(index >= first)));
+        }
+        let labels = ["first half", "second half"].map(str::to_owned).into();
+        Grouping { name: "half".to_owned(), labels, of }
     }
 }
 
 impl Grouping {
-    /// The two halves of a list, as groups.
-    fn halves(count: usize) -> Self {
-        Self {
-            name: "half".to_owned(),
-            labels: ["first half", "second half"].map(str::to_owned).into(),
-            of: (0..count).map(|host| Some(usize::from(host >= count.div_ceil(2)))).collect(),
-        }
-    }
-
     /// The members of a group.
     pub fn members(&self, group: usize) -> Vec<usize> {
         (0..self.of.len()).filter(|&member| self.of[member] == Some(group)).collect()
+    }
+
+    fn label(&self, member: usize) -> Option<&str> {
+        self.of[member].map(|group| self.labels[group].as_str())
     }
 
     fn index(&mut self, label: &str) -> usize {

@@ -23,6 +23,9 @@
 //! not named: a pair of a named host never is, so a pair that is slow for another reason is found
 //! when the host is repaired. What is slow again under load and not in isolation is congestion.
 //!
+//! Members of several networks ([`Hosts::networks`]), such as rails that do not reach each other,
+//! are measured at the same time and compared each with its own network alone.
+//!
 //! A stated expectation is a question of its own, of every measured cell. The host with the largest
 //! share of cells below it is suspect first, and its cells accuse nobody else. What reaches the
 //! expectation in isolation is measured under load again, and missed if it is below it there.

@@ -21,6 +21,8 @@ pub(super) struct Model {
     floor: Option<Vec<f64>>,
     /// The number of hosts.
     pub(super) count: usize,
+    /// The number of hosts of the smallest network.
+    pub(super) smallest: usize,
     pub(super) table: Table,
     pub(super) fit: Fit,
     /// The scales, or why nothing can be decided.
@@ -61,6 +63,7 @@ impl Model {
             directed: quantity.directed,
             floor,
             count,
+            smallest: hosts.of_networks().iter().map(Vec::len).min().unwrap_or(count),
             table,
             fit,
             scales,

@@ -60,18 +60,19 @@ impl Scales {
     pub(super) fn of(fit: &Fit, known: Known<'_>, level: Level) -> Result<Self, Reason> {
         let sent: Vec<usize> = fit.sent.iter().copied().filter(|&cells| cells > 0).collect();
         let hosts = sent.len().max(fit.received.iter().filter(|&&cells| cells > 0).count());
-        if hosts < LEAST {
+        let compared = smallest(fit).unwrap_or(hosts);
+        if compared < LEAST {
             return Err(Reason::TooFewHosts);
         }
         let cells = median(sent.iter().map(|&cells| cells as f64)).unwrap_or(0.0) as usize;
-        if cells < LEAST.min(hosts - 1) {
+        if cells < LEAST.min(compared - 1) {
             return Err(Reason::TooFewCells(cells));
         }
-        if hosts < HOSTS_FOR_RESIDUALS && known.passes < 2 {
+        let is_few = compared < HOSTS_FOR_RESIDUALS;
+        if is_few && known.passes < 2 {
             return Err(Reason::OnePass);
         }
-        let cell =
-            if hosts < HOSTS_FOR_RESIDUALS { of_passes(known) } else { of_residuals(fit, cells, hosts) };
+        let cell = if is_few { of_passes(known) } else { of_residuals(fit, cells, compared) };
         let ways = if known.directed { 2.0 } else { 1.0 };
         let pairs = fit.residuals.len() as f64 * ways / 2.0;
         let spread = effects(&fit.send, &fit.sent).max(effects(&fit.receive, &fit.received));
@@ -130,6 +131,14 @@ impl Scales {
             HOSTS_FOR_EFFECTS.. => self.spread.max(error).max(self.level.tolerance / 2.0),
         }
     }
+}
+
+/// The number of hosts with cells of the network that has the fewest; `None` if there is one
+/// network.
+fn smallest(fit: &Fit) -> Option<usize> {
+    let is_known = |host: &&usize| fit.sent[**host] + fit.received[**host] > 0;
+    let known = fit.distances.networks().map(|(hosts, _)| hosts.iter().filter(is_known).count());
+    known.filter(|&known| known > 0).min()
 }
 
 /// The scale of the middle (or better) of a cell's passes, from their differences.

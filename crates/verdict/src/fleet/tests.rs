@@ -1,6 +1,7 @@
 //! Whole examinations of small worlds.
 
 mod floors;
+mod rails;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -10,6 +10,7 @@ mod amounts;
 mod circle;
 mod fan;
 mod matching;
+mod networks;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +33,9 @@ pub struct Schedule {
     pub halves: bool,
     /// Whether the pairs of a round share one host, to or from which alone messages go.
     pub is_fan: bool,
-    rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
+    /// The most pairs that the schedule measures at the same time; `None`: a round of pairs.
+    most: Option<usize>,
+    rounds: fn(&Hosts, &Amounts, u64) -> Rounds,
 }
 
 /// All schedules; the first one is the default.
@@ -44,6 +47,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: None,
         halves: false,
         is_fan: false,
+        most: None,
         rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count)),
     },
     Schedule {
@@ -53,7 +57,8 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: None,
         halves: false,
         is_fan: false,
-        rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count).flatten().map(|pair| vec![pair])),
+        most: Some(1),
+        rounds: |hosts, _, _| Box::new(circle::rounds(hosts.count)),
     },
     Schedule {
         name: "ring",
@@ -62,6 +67,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: Some("each host has only two partners, so a slow host and a slow partner look alike"),
         halves: false,
         is_fan: false,
+        most: None,
         rounds: |hosts, _, _| Box::new(circle::ring(hosts.count)),
     },
     Schedule {
@@ -71,6 +77,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: None,
         halves: false,
         is_fan: false,
+        most: None,
         rounds: matching::random,
     },
     Schedule {
@@ -80,6 +87,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: Some("it compares paths across groups with paths within groups, not hosts"),
         halves: true,
         is_fan: false,
+        most: None,
         rounds: matching::bisection,
     },
     Schedule {
@@ -89,6 +97,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: Some("every pair has the same sender"),
         halves: false,
         is_fan: true,
+        most: None,
         rounds: |hosts, amounts, _| fan::out(hosts.count, amounts.root),
     },
     Schedule {
@@ -98,6 +107,7 @@ pub static SCHEDULES: [Schedule; 7] = [
         no_blame: Some("every pair has the same receiver"),
         halves: false,
         is_fan: true,
+        most: None,
         rounds: |hosts, amounts, _| fan::into(hosts.count, amounts.root),
     },
 ];
@@ -108,10 +118,15 @@ impl Schedule {
         SCHEDULES.iter().find(|schedule| schedule.name == name)
     }
 
-    /// The rounds of one pass. A limit on pairs at the same time splits rounds.
-    pub fn rounds<'a>(&self, hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
-        let rounds = (self.rounds)(hosts, amounts, seed);
-        let Some(most) = amounts.parallel else { return rounds };
+    /// The rounds of one pass. A limit on pairs at the same time splits rounds. Of several
+    /// networks, each has the rounds of its own members, and those of all are measured at the same
+    /// time.
+    pub fn rounds(&self, hosts: &Hosts, amounts: &Amounts, seed: u64) -> Rounds {
+        let rounds = match hosts.networks.is_empty() {
+            true => (self.rounds)(hosts, amounts, seed),
+            false => networks::rounds(hosts, |own| (self.rounds)(own, amounts, seed)),
+        };
+        let Some(most) = self.most.or(amounts.parallel) else { return rounds };
         Box::new(rounds.flat_map(move |round| {
             let parts: Vec<Pairs> = round.chunks(most.max(1)).map(<[_]>::to_vec).collect();
             parts

@@ -1,16 +1,18 @@
 //! Fleets with and without culprits.
 
 mod large;
+mod layout;
 mod simulated;
 
 use std::collections::BTreeSet;
 
 use measure::random::Random;
 use verdict::fleet::{
-    Against, Examined, Hosts, Options, Place, Quantity, SCHEDULES, Thresholds, Verdict, Way, examine,
+    Against as Of, Cell, Examined, Hosts, Place, Quantity, Thresholds, Verdict, Way, examine,
 };
 
 pub(crate) use self::large::large;
+use self::layout::{Against, LAYOUTS, LIMIT, Layout, USUAL};
 use self::simulated::{Rhythm, Simulated, Truth};
 use crate::noise::{NOISES, Noise, mixed};
 use crate::{Answer, Row, Settings};
@@ -26,28 +28,44 @@ const ATTEMPTS: usize = 8;
 /// What is wrong, by name, and from which number of hosts on it is simulated.
 const CASES: [Case; 10] = [
     Case { name: "none", hosts: 4, culprits: |_, _| Vec::new() },
-    Case { name: "send", hosts: 4, culprits: |n, random| vec![Culprit::Host(draw(n, random), true, false)] },
-    Case { name: "both", hosts: 4, culprits: |n, random| vec![Culprit::Host(draw(n, random), true, true)] },
-    Case { name: "direction", hosts: 4, culprits: |n, random| vec![Culprit::Pair(two(n, random), false)] },
-    Case { name: "pair", hosts: 4, culprits: |n, random| vec![Culprit::Pair(two(n, random), true)] },
+    Case {
+        name: "send",
+        hosts: 4,
+        culprits: |hosts, random| vec![Culprit::Host(draw(hosts.count, random), true, false)],
+    },
+    Case {
+        name: "both",
+        hosts: 4,
+        culprits: |hosts, random| vec![Culprit::Host(draw(hosts.count, random), true, true)],
+    },
+    Case {
+        name: "direction",
+        hosts: 4,
+        culprits: |hosts, random| vec![Culprit::Pair(two_of_one(hosts, random), false)],
+    },
+    Case {
+        name: "pair",
+        hosts: 4,
+        culprits: |hosts, random| vec![Culprit::Pair(two_of_one(hosts, random), true)],
+    },
     Case {
         name: "group",
         hosts: 8,
-        culprits: |n, random| vec![Culprit::Group(draw(n / group_size(n), random))],
+        culprits: |hosts, random| vec![Culprit::Group(draw(hosts.groupings[0].labels.len(), random))],
     },
     Case {
         name: "two hosts",
         hosts: 8,
-        culprits: |n, random| {
-            let [a, b] = two(n, random);
+        culprits: |hosts, random| {
+            let [a, b] = two(hosts.count, random);
             vec![Culprit::Host(a, true, false), Culprit::Host(b, false, true)]
         },
     },
     Case {
         name: "host + pair",
         hosts: 8,
-        culprits: |n, random| {
-            let hosts = distinct(n, 3, random);
+        culprits: |hosts, random| {
+            let hosts = distinct(hosts.count, 3, random);
             vec![Culprit::Host(hosts[0], true, true), Culprit::Pair([hosts[1], hosts[2]], true)]
         },
     },
@@ -55,7 +73,7 @@ const CASES: [Case; 10] = [
     Case {
         name: "far send",
         hosts: 16,
-        culprits: |n, random| vec![Culprit::Host(draw(n, random), true, false)],
+        culprits: |hosts, random| vec![Culprit::Host(draw(hosts.count, random), true, false)],
     },
 ];
 
@@ -74,6 +92,9 @@ const TRIALS: [(usize, [u64; 2], [u64; 2]); 5] = [
     (512, [0, 0], [500, 400]),
 ];
 
+/// The trials of a row of another layout: quick and full, of healthy fleets and of others.
+const TRIALS_OF_LAYOUT: [[u64; 2]; 2] = [[100, 50], [4000, 1000]];
+
 /// Flips that last for some seconds, and visits a minute apart.
 const RHYTHM: Rhythm = Rhythm { dwell: 10.0, gap: 60 };
 /// Flips that last for minutes: how often a healthy fleet has a culprit then, by the time between
@@ -84,7 +105,7 @@ const GAPS: [u64; 3] = [0, 60, 300];
 struct Case {
     name: &'static str,
     hosts: usize,
-    culprits: fn(usize, &mut Random) -> Vec<Culprit>,
+    culprits: fn(&Hosts, &mut Random) -> Vec<Culprit>,
 }
 
 impl Case {
@@ -132,11 +153,25 @@ enum Kind {
     Both,
 }
 
+/// One fleet of a row.
+#[derive(Clone, Copy)]
+struct Fleet {
+    case: &'static Case,
+    layout: &'static Layout,
+    /// The number of members.
+    n: usize,
+    world: World,
+    kind: Kind,
+}
+
 /// The rates of this procedure.
 pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
+    let of = |[quick, full]: [[u64; 2]; 2], case: &Case| {
+        let [healthy, wrong] = if settings.is_full { full } else { quick };
+        if case.is_healthy() { healthy } else { wrong }
+    };
     let mut rows = Vec::new();
     for (n, quick, full) in TRIALS {
-        let [healthy, wrong] = if settings.is_full { full } else { quick };
         for kind in [Kind::Directed, Kind::Symmetric, Kind::Both] {
             // The other kinds run the same code: 32 hosts stand for all. `--full` has time for 4
             // and 8.
@@ -147,16 +182,28 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
             for noise in NOISES {
                 let cases = CASES.iter().filter(|case| n >= case.hosts && is_of(kind, case.name));
                 rows.extend(cases.map(|case| {
-                    row(case, n, (noise, RHYTHM), kind, if case.is_healthy() { healthy } else { wrong })
+                    let fleet = Fleet { case, layout: &USUAL, n, world: (noise, RHYTHM), kind };
+                    row(fleet, of([quick, full], case))
                 }));
             }
         }
     }
+    for layout in &LAYOUTS {
+        for noise in NOISES {
+            let cases = CASES.iter().filter(|case| layout.cases.contains(&case.name));
+            rows.extend(cases.map(|case| {
+                let n = layout.members;
+                let fleet = Fleet { case, layout, n, world: (noise, RHYTHM), kind: Kind::Directed };
+                row(fleet, of(TRIALS_OF_LAYOUT, case))
+            }));
+        }
+    }
     for (n, quick, full) in TRIALS.into_iter().filter(|(n, ..)| [8, 32].contains(n)) {
-        let [healthy, _] = if settings.is_full { full } else { quick };
-        rows.extend(GAPS.map(|gap| Row {
-            bar: None,
-            ..row(&CASES[0], n, (Noise::Flips, Rhythm { dwell: LONG_DWELL, gap }), Kind::Directed, healthy)
+        let case = &CASES[0];
+        rows.extend(GAPS.map(|gap| {
+            let world = (Noise::Flips, Rhythm { dwell: LONG_DWELL, gap });
+            let fleet = Fleet { case, layout: &USUAL, n, world, kind: Kind::Directed };
+            Row { bar: None, ..row(fleet, of([quick, full], case)) }
         }));
     }
     rows.retain(|row| row.trials > 0);
@@ -172,8 +219,8 @@ fn is_of(kind: Kind, case: &str) -> bool {
     }
 }
 
-fn row(case: &'static Case, n: usize, world: World, kind: Kind, trials: u64) -> Row {
-    let (noise, Rhythm { dwell, gap }) = world;
+fn row(fleet: Fleet, trials: u64) -> Row {
+    let Fleet { case, layout, n, world: (noise, Rhythm { dwell, gap }), kind } = fleet;
     let rhythm =
         if dwell == LONG_DWELL { format!(", long flips, visits {gap} rounds apart") } else { String::new() };
     let quantities = match kind {
@@ -181,27 +228,38 @@ fn row(case: &'static Case, n: usize, world: World, kind: Kind, trials: u64) -> 
         Kind::Symmetric => " latency",
         Kind::Both => " both",
     };
+    let of_layout = if layout.name.is_empty() { String::new() } else { format!(", {}", layout.name) };
     let bar = if n == 4 && !case.is_healthy() { 0.03 } else { 0.01 };
     Row {
-        name: format!("n={n}, noise {}{quantities}: {}{rhythm}", noise.letter(), case.name),
+        name: format!("n={n}{of_layout}, noise {}{quantities}: {}{rhythm}", noise.letter(), case.name),
         bar: Some(bar),
         trials,
-        trial: Box::new(move |seed| trial(case, n, world, kind, seed)),
+        trial: Box::new(move |seed| trial(&fleet, seed)),
     }
 }
 
 /// Simulates one fleet. The deficit of its culprits is the stated multiple of what this very run
 /// prints.
-fn trial(case: &Case, n: usize, world: World, kind: Kind, seed: u64) -> Answer {
-    let labels: Vec<String> = (0..n).map(|host| format!("leaf{}", case.group(n, host))).collect();
-    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-    let hosts = if n < 8 { Hosts::new(n) } else { Hosts::new(n).grouped("group", &labels) };
-    let culprits = (case.culprits)(n, &mut Random(mixed(&[seed, 2])));
-    let mut deficits = [2.0 * 0.05; 2];
+fn trial(fleet: &Fleet, seed: u64) -> Answer {
+    let Fleet { case, layout, n, kind, .. } = *fleet;
+    let hosts = match layout.members {
+        0 if n < 8 => Hosts::new(n),
+        0 => {
+            let labels: Vec<String> = (0..n).map(|host| format!("leaf{}", case.group(n, host))).collect();
+            let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+            Hosts::new(n).grouped("group", &labels)
+        }
+        _ => layout.hosts(),
+    };
+    let culprits = (case.culprits)(&hosts, &mut Random(mixed(&[seed, 2])));
+    let least = 1.0 - STATED * 0.05;
+    // Of what is below a limit, the same share is missing.
+    let first = if layout.against == Against::Limit { 1.0 - LIMIT * least } else { 1.0 - least };
+    let mut deficits = [first; 2];
     for _ in 0..ATTEMPTS {
         let across = if case.is_far() { (1.0 - ACROSS).ln() } else { 0.0 };
         let truth = Truth { across, ..truth(&culprits, deficits, !matches!(kind, Kind::Symmetric)) };
-        let examined = run(&hosts, world, kind, truth, seed);
+        let examined = run(fleet, &hosts, truth, seed);
         let printed = examined.quantities[0].thresholds.as_ref().map(Thresholds::deficits);
         let Some(printed) = printed else { return Answer::Wrong("nothing could be decided".to_owned()) };
         let stated = printed.map(|deficit| STATED * deficit);
@@ -210,7 +268,7 @@ fn trial(case: &Case, n: usize, world: World, kind: Kind, seed: u64) -> Answer {
             !is_used || deficits[index] >= stated[index] - 1e-9
         };
         if is_injected(0) && is_injected(1) {
-            return judge(&culprits, deficits, &examined, !matches!(kind, Kind::Symmetric));
+            return judge(&culprits, deficits, &examined, fleet);
         }
         deficits = [0, 1].map(|index| deficits[index].max(MARGIN * stated[index]).min(LARGEST));
     }
@@ -218,23 +276,28 @@ fn trial(case: &Case, n: usize, world: World, kind: Kind, seed: u64) -> Answer {
     Answer::NotPromised
 }
 
-fn run(hosts: &Hosts, world: World, kind: Kind, truth: Truth, seed: u64) -> Examined {
+fn run(fleet: &Fleet, hosts: &Hosts, truth: Truth, seed: u64) -> Examined {
     let throughput = (true, Quantity::directed("throughput"));
     let latency = (false, Quantity::symmetric("latency"));
-    let quantities = match kind {
+    let quantities = match fleet.kind {
         Kind::Directed => vec![throughput],
         Kind::Symmetric => vec![latency],
         Kind::Both => vec![throughput, latency],
     };
-    let mut truths: Vec<(bool, Truth)> =
-        quantities.iter().map(|(directed, _)| (*directed, Truth::default())).collect();
-    truths[0].1 = truth;
-    let mut fleet = Simulated::new(hosts, world, &truths, seed);
-    let options = Options::new(quantities.into_iter().map(|(_, quantity)| quantity).collect(), &SCHEDULES[0]);
-    match examine(hosts, &options, &mut fleet) {
-        Ok(examined) => examined,
-        Err(never) => match never {},
-    }
+    let once = |truth: Truth, session: u64, earlier: Option<Vec<Cell>>| {
+        let mut truths: Vec<(bool, Truth)> =
+            quantities.iter().map(|(directed, _)| (*directed, Truth::default())).collect();
+        truths[0].1 = truth;
+        let mut simulated = Simulated::new(hosts, fleet.world, &truths, seed, session);
+        let asked = quantities.iter().map(|(_, quantity)| quantity.clone()).collect();
+        match examine(hosts, &fleet.layout.options(asked, earlier), &mut simulated) {
+            Ok(examined) => examined,
+            Err(never) => match never {},
+        }
+    };
+    let earlier = (fleet.layout.against == Against::Baseline)
+        .then(|| once(Truth::default(), 0, None).quantities.swap_remove(0).cells);
+    once(truth, u64::from(earlier.is_some()), earlier)
 }
 
 /// The effects of culprits: of hosts and groups with the first deficit, of pairs with the second.
@@ -264,16 +327,19 @@ fn truth(culprits: &[Culprit], deficits: [f64; 2], is_directed: bool) -> Truth {
 /// A place and the ways in which it is slow.
 type Named = (Place, bool, bool);
 
-fn judge(culprits: &[Culprit], deficits: [f64; 2], examined: &Examined, is_directed: bool) -> Answer {
+fn judge(culprits: &[Culprit], deficits: [f64; 2], examined: &Examined, fleet: &Fleet) -> Answer {
+    let is_directed = !matches!(fleet.kind, Kind::Symmetric);
+    let has_limit = fleet.layout.against == Against::Limit;
     let expected: BTreeSet<(usize, Named)> =
         culprits.iter().map(|culprit| (0, named(*culprit, is_directed))).collect();
     let found = examined.culprits.iter().map(|culprit| {
-        assert_eq!(culprit.against, Against::Others);
+        assert!(culprit.against == Of::Others || has_limit);
         (culprit.quantity, (culprit.place, culprit.is_slow(Way::Send), culprit.is_slow(Way::Receive)))
     });
     let found: BTreeSet<(usize, Named)> = found.collect();
     let is_decided = !culprits.is_empty() || examined.verdict == Verdict::Healthy;
-    if found == expected && is_decided {
+    let is_missed = examined.culprits.iter().any(|culprit| culprit.against == Of::Floor);
+    if found == expected && is_decided && is_missed == (has_limit && !culprits.is_empty()) {
         return Answer::Right;
     }
     let is_expected = |place: Place| expected.iter().any(|(_, (other, ..))| *other == place);
@@ -322,6 +388,16 @@ fn group_size(n: usize) -> usize {
 
 fn draw(n: usize, random: &mut Random) -> usize {
     ((random.fraction() * n as f64) as usize).min(n - 1)
+}
+
+/// Two different hosts that reach each other.
+fn two_of_one(hosts: &Hosts, random: &mut Random) -> [usize; 2] {
+    loop {
+        let pair = two(hosts.count, random);
+        if hosts.network(pair[0]) == hosts.network(pair[1]) {
+            return pair;
+        }
+    }
 }
 
 /// Two different hosts.

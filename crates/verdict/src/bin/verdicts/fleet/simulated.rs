@@ -10,6 +10,8 @@ pub(super) const SCALE: f64 = 0.01;
 const NATURAL: f64 = 0.01;
 /// The standard deviation of what all pairs of a round have in common.
 const COMMON: f64 = 0.005;
+/// The standard deviation of what all pairs of a later session have in common.
+const DRIFT: f64 = 0.01;
 /// What a measurement loses beside those of other pairs.
 const LOAD: f64 = 0.03;
 /// A host that flips: how much slower, and for which share of the time. It does so whether or not
@@ -51,6 +53,8 @@ pub(super) struct Simulated<'a> {
     time: u64,
     quantities: Vec<Quantity>,
     flips: Vec<bool>,
+    /// How much faster all pairs are than in an earlier session.
+    drift: f64,
     random: Random,
 }
 
@@ -65,12 +69,14 @@ struct Quantity {
 }
 
 impl<'a> Simulated<'a> {
-    /// A fleet with a truth for each quantity, directed or not.
+    /// A fleet with a truth for each quantity, directed or not. In a later session, healthy hosts
+    /// are what they were, and all else is drawn anew.
     pub(super) fn new(
         hosts: &'a Hosts,
         (noise, rhythm): (Noise, Rhythm),
         truths: &[(bool, Truth)],
         seed: u64,
+        session: u64,
     ) -> Self {
         let mut random = Random(mixed(&[seed, 1]));
         let quantities = (0..).zip(truths).map(|(index, (is_directed, truth))| {
@@ -89,7 +95,14 @@ impl<'a> Simulated<'a> {
         });
         let quantities = quantities.collect();
         let flips = vec![false; hosts.count];
-        let mut fleet = Self { hosts, noise, rhythm, seed, time: 0, quantities, flips, random };
+        let (seed, random) = match session {
+            0 => (seed, random),
+            _ => (mixed(&[seed, 4, session]), Random(mixed(&[seed, 5, session]))),
+        };
+        let mut fleet = Self { hosts, noise, rhythm, seed, time: 0, quantities, flips, drift: 0.0, random };
+        if session > 0 {
+            fleet.drift = DRIFT * fleet.random.normal();
+        }
         if noise == Noise::Flips {
             fleet.flips.iter_mut().for_each(|is_slow| *is_slow = fleet.random.fraction() < FLIPPED);
         }
@@ -135,7 +148,7 @@ impl Probe for Simulated<'_> {
     fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Self::Error> {
         self.pass_time();
         let load = if round.pairs.len() * 4 > self.hosts.count { LOAD } else { 0.0 };
-        let common = COMMON * self.random.normal() - load;
+        let common = self.drift + COMMON * self.random.normal() - load;
         let reading = |index: usize, [a, b]: [usize; 2]| match self.quantities[index].is_directed {
             true => Reading::directed(self.value(index, [a, b], common), self.value(index, [b, a], common)),
             false => Reading::symmetric(self.value(index, [a.min(b), a.max(b)], common)),

@@ -1,0 +1,133 @@
+//! Fleets other than the usual one: other schedules, rails, baselines and limits.
+
+use verdict::fleet::{Cell, Hosts, Options, Quantity, Schedule};
+
+/// How a fleet is made and asked.
+pub(super) struct Layout {
+    /// Its name in rows.
+    pub(super) name: &'static str,
+    /// The number of members; 0 for any.
+    pub(super) members: usize,
+    /// What is wrong, by the names of cases.
+    pub(super) cases: &'static [&'static str],
+    pub(super) schedule: &'static str,
+    /// The devices of each host, which are members.
+    devices: usize,
+    /// Whether these are rails that do not reach each other.
+    is_separate: bool,
+    /// The members of a leaf switch; 0 without groups.
+    leaf: usize,
+    pub(super) against: Against,
+}
+
+/// What members are compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Against {
+    /// Each other.
+    Others,
+    /// An earlier fleet.
+    Baseline,
+    /// A stated limit as well.
+    Limit,
+}
+
+/// The limit, as a share of what members reach alone. Two hosts that flip at the same time are
+/// above it.
+pub(super) const LIMIT: f64 = 0.75;
+
+/// The usual fleet, of any number of members.
+pub(super) static USUAL: Layout = LIKE_USUAL;
+
+const LIKE_USUAL: Layout = Layout {
+    name: "",
+    members: 0,
+    cases: &[],
+    schedule: "all-pairs",
+    devices: 1,
+    is_separate: false,
+    leaf: 0,
+    against: Against::Others,
+};
+
+/// The layouts of further rows. Random rounds measure a part of the pairs, so no pair is promised
+/// to be named.
+pub(super) static LAYOUTS: [Layout; 6] = [
+    Layout {
+        name: "random",
+        members: 64,
+        cases: &["none", "send", "both", "group"],
+        schedule: "random",
+        leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "two rails",
+        members: 32,
+        cases: &["none", "send", "both", "pair", "group"],
+        devices: 2,
+        leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "separate rails",
+        members: 32,
+        cases: &["none", "send", "both", "pair", "group"],
+        devices: 4,
+        is_separate: true,
+        leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "baseline",
+        members: 8,
+        cases: &["none", "send", "both", "pair"],
+        against: Against::Baseline,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "baseline",
+        members: 32,
+        cases: &["none", "send", "both", "pair", "group"],
+        leaf: 4,
+        against: Against::Baseline,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "limit",
+        members: 32,
+        cases: &["none", "send", "both", "pair"],
+        against: Against::Limit,
+        ..LIKE_USUAL
+    },
+];
+
+impl Layout {
+    /// The members: the devices of a host follow each other.
+    pub(super) fn hosts(&self) -> Hosts {
+        let n = self.members;
+        let names = |of: &dyn Fn(usize) -> usize| (0..n).map(|member| of(member).to_string()).collect();
+        let rails: Vec<String> = names(&|member| member % self.devices);
+        let mut hosts = Hosts::new(n);
+        if self.leaf > 0 {
+            let leaves: Vec<String> = names(&|member| member / self.leaf);
+            hosts =
+                hosts.grouped("group", &leaves.iter().map(|leaf| Some(leaf.as_str())).collect::<Vec<_>>());
+        }
+        let rails: Vec<&str> = rails.iter().map(String::as_str).collect();
+        match (self.devices, self.is_separate) {
+            (1, _) => hosts,
+            (_, true) => hosts.apart(&rails),
+            (_, false) => hosts.grouped("rail", &rails.into_iter().map(Some).collect::<Vec<_>>()),
+        }
+    }
+
+    /// What is asked of it, with the cells of an earlier fleet if it has one.
+    pub(super) fn options(&self, quantities: Vec<Quantity>, earlier: Option<Vec<Cell>>) -> Options {
+        let mut options = Options::new(quantities, Schedule::named(self.schedule).expect("a schedule"));
+        options.quantities[0].baseline = earlier;
+        if self.against == Against::Limit {
+            options.quantities[0].floor = Some(vec![LIMIT.ln(); self.members]);
+        }
+        options
+    }
+}
