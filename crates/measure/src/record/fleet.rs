@@ -99,7 +99,7 @@ pub struct FleetQuantity {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected_of: Vec<f64>,
     /// The cells of the baseline: the index of the sender and of the receiver in this fleet, and
-    /// the value.
+    /// the value that the earlier fleet leads to expect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<(u32, u32, f64)>,
 }

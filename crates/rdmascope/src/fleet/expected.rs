@@ -154,7 +154,7 @@ impl Baseline {
         let found =
             examined(&question, &fleet, &points).map_err(|_| refused("its examination is not complete"))?;
         let values = |row: &Row, judged: &verdict::fleet::Judged| {
-            judged.cells.iter().map(|cell| (cell.from, cell.to, row.of_log(cell.value))).collect()
+            judged.lasting.iter().map(|cell| (cell.from, cell.to, row.of_log(cell.value))).collect()
         };
         let cells = question.rows.iter().zip(&found.quantities);
         let cells = cells.map(|(row, judged)| (row.name.to_owned(), values(row, judged))).collect();

@@ -46,6 +46,12 @@ pub struct Judged {
     /// The measured cells, sorted by sender and receiver. Without direction, each pair has one
     /// cell, with `from < to`.
     pub cells: Vec<Cell>,
+    /// The same cells for a later examination that is compared with this one
+    /// ([`Quantity::baseline`](super::Quantity::baseline)). A pair that was slow in all passes is
+    /// as slow as in the best of them, and others are as fast as the effects of their hosts lead
+    /// to expect: what was fast by chance would be a change later. Not kept in a record.
+    #[serde(skip)]
+    pub lasting: Vec<Cell>,
     /// The effects of hosts; `None` if the cells are too few.
     pub effects: Option<Effects>,
     /// What could have been found; `None` if nothing could.

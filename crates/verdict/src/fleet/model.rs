@@ -149,11 +149,22 @@ impl Model {
         self.fit.send[host].abs().max(self.fit.receive[host].abs()) / unit
     }
 
+    /// The cells as measured, but below what the effects of their hosts lead to expect only as far
+    /// as all of their passes were, and never above it.
+    fn lasting(&self) -> Vec<f64> {
+        let cells = self.table.fitted.iter().zip(&self.fit.residuals).zip(&self.table.best);
+        let below = cells.map(|((cell, residual), best)| (best - cell.value + residual).min(0.0) - residual);
+        self.table.raw.iter().zip(below).map(|(raw, change)| raw + change).collect()
+    }
+
     /// What a report needs.
     pub(super) fn judged(self, name: &str) -> Judged {
-        let values =
-            self.table.fitted.iter().zip(&self.table.raw).map(|(cell, &value)| Cell { value, ..*cell });
-        let cells = values.filter(|cell| self.directed || cell.from < cell.to).collect();
+        let of = |values: Vec<f64>| {
+            let cells = self.table.fitted.iter().zip(values).map(|(cell, value)| Cell { value, ..*cell });
+            cells.filter(|cell| self.directed || cell.from < cell.to).collect::<Vec<Cell>>()
+        };
+        let lasting = of(self.lasting());
+        let cells = of(self.table.raw.clone());
         let known = |effects: Vec<f64>, cells: &[usize]| {
             effects.into_iter().zip(cells).map(|(effect, &cells)| (cells > 0).then_some(effect)).collect()
         };
@@ -163,6 +174,6 @@ impl Model {
             receive: known(self.fit.receive, &self.fit.received),
         });
         let thresholds = self.scales.ok().map(|scales| scales.thresholds());
-        Judged { name: name.to_owned(), directed: self.directed, cells, effects, thresholds }
+        Judged { name: name.to_owned(), directed: self.directed, cells, lasting, effects, thresholds }
     }
 }

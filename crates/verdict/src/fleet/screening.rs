@@ -61,6 +61,8 @@ pub(super) struct Table {
     pub(super) fitted: Vec<Cell>,
     /// As measured.
     pub(super) raw: Vec<f64>,
+    /// The best of the passes.
+    pub(super) best: Vec<f64>,
     /// The first round of each cell.
     pub(super) rounds: Vec<u32>,
     /// Differences between passes of one cell.
@@ -198,6 +200,7 @@ impl Screening {
             let value = chosen(cell.iter().map(|value| value.value), is_better_of_two);
             table.fitted.push(Cell { from, to, value });
             table.raw.push(chosen(cell.iter().map(|value| value.raw), is_better_of_two));
+            table.best.push(cell.iter().map(|value| value.value).fold(f64::NEG_INFINITY, f64::max));
             table.rounds.push(round);
             for (index, value) in cell.iter().enumerate() {
                 table.differences.extend(cell[..index].iter().map(|earlier| value.value - earlier.value));
