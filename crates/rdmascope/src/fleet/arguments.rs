@@ -69,7 +69,7 @@ pub(crate) struct FleetArguments {
     pub(super) port: PortFlags,
     #[command(flatten)]
     pub(super) net: NetFlags,
-    /// The rails of the hosts do not reach each other: measure each rail by itself, all of them at
+    /// Rails do not reach each other: each is a fleet of its own, and all of them are measured at
     /// the same time.
     #[arg(long)]
     pub(super) separate_rails: bool,

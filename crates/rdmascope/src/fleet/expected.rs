@@ -10,8 +10,9 @@ use measure::record::{Device, Fleet, FleetMember, Point};
 use measure::store::RunReader;
 use measure::text::value;
 use measure::units::Dimension;
-use report::fleet::{Question, Row, examined, link_limit};
+use report::fleet::{Question, Row, lasting, link_limit};
 use serde_json::{Value, json};
+use verdict::fleet::Cell;
 
 use super::arguments::FleetArguments;
 use crate::failure::Usage;
@@ -151,14 +152,14 @@ impl Baseline {
         let refused = |why: &str| Usage(format!("--baseline {}: {why}", directory.display()));
         let fleet = run.fleet.ok_or_else(|| refused("it is no run of `rdmascope fleet`"))?;
         let question = Question::of(&fleet).map_err(|why| refused(&why))?;
-        let found =
-            examined(&question, &fleet, &points).map_err(|_| refused("its examination is not complete"))?;
-        let values = |row: &Row, judged: &verdict::fleet::Judged| {
-            judged.lasting.iter().map(|cell| (cell.from, cell.to, row.of_log(cell.value))).collect()
+        let (found, passes) =
+            lasting(&question, &fleet, &points).map_err(|_| refused("its schedule is not complete"))?;
+        let values = |(row, cells): (&&Row, Vec<Cell>)| {
+            let cells = cells.iter().map(|cell| (cell.from, cell.to, row.of_log(cell.value)));
+            (row.name.to_owned(), cells.collect())
         };
-        let cells = question.rows.iter().zip(&found.quantities);
-        let cells = cells.map(|(row, judged)| (row.name.to_owned(), values(row, judged))).collect();
-        Ok(Self { plan: run.plan, fleet, passes: found.measurements.passes, cells })
+        let cells = question.rows.iter().zip(found).map(values).collect();
+        Ok(Self { plan: run.plan, fleet, passes, cells })
     }
 
     /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of

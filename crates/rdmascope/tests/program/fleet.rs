@@ -354,7 +354,8 @@ fn separate_rails_are_measured_at_the_same_time_and_each_by_itself() {
         &ended.stdout,
         &[
             "schedule all-pairs, each rail by itself: 6 measurements of pairs in 3 rounds",
-            "less than four members of a rail answered",
+            "not decided: softdev0: latency: fewer than four members answered",
+            "not decided: softdev1: throughput: fewer than four members answered",
         ],
     );
     let (run, points) = scratch.record("fleet");

@@ -369,7 +369,7 @@ fn a_fleet_has_a_test_for_each_member_and_its_culprits_fail() {
         "{xml}"
     );
     let xml = exported(Format::Junit, &fleet(Some(found("undecided", &[]))), &[]);
-    assert!(xml.contains("<skipped message=\"not decided: less than four members answered\""), "{xml}");
+    assert!(xml.contains("<skipped message=\"not decided: fewer than four members answered\""), "{xml}");
     let xml = exported(Format::Junit, &fleet(None), &[]);
     assert!(
         xml.contains(" tests=\"1\" failures=\"0\" errors=\"1\" ") && xml.contains("is not complete"),

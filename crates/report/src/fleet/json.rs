@@ -46,6 +46,7 @@ fn culprit(words: &Words<'_>, culprit: &Culprit) -> Value {
     };
     let kind = match culprit.place {
         Place::Fleet => "fleet",
+        Place::Network(_) => "rail",
         Place::Group { .. } => "group",
         Place::Between { .. } => "groups",
         Place::Host(_) => "member",

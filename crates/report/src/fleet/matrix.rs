@@ -1,4 +1,4 @@
-//! The matrix of a quantity: how far each pair is from the median of all.
+//! The matrix of a quantity: how far each pair is from the median of all, or of those of its rail.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Worst {
     pub(crate) pair: (u32, u32),
     /// Its value, as a logarithm.
     pub(crate) value: f64,
-    /// The value relative to the median of all cells.
+    /// The value relative to the median of all cells of its network.
     pub(crate) relative: f64,
 }
 
@@ -45,12 +45,12 @@ impl Matrix {
         for (index, block) in blocks.iter().enumerate() {
             block.iter().for_each(|member| block_of[*member] = index);
         }
-        let values: Vec<f64> = judged.cells.iter().map(|cell| cell.value).collect();
-        let middle = spread(&values).map_or(0.0, |spread| spread.median);
+        let middles = middles(hosts, judged);
         let mut worst: BTreeMap<(usize, usize), Worst> = BTreeMap::new();
         for cell in &judged.cells {
             let [from, to] = [cell.from, cell.to].map(|member| block_of.get(member as usize).copied());
             let (Some(from), Some(to)) = (from, to) else { continue };
+            let middle = middles.get(&hosts.network(cell.from as usize)).copied().unwrap_or(0.0);
             let new = Worst { pair: (cell.from, cell.to), value: cell.value, relative: cell.value - middle };
             let mut see = |place| {
                 let known = worst.entry(place).or_insert(new);
@@ -65,6 +65,16 @@ impl Matrix {
         }
         Self { blocks, worst }
     }
+}
+
+/// The median of the cells of each network.
+fn middles(hosts: &Hosts, judged: &Judged) -> BTreeMap<Option<usize>, f64> {
+    let mut values: BTreeMap<Option<usize>, Vec<f64>> = BTreeMap::new();
+    for cell in &judged.cells {
+        values.entry(hosts.network(cell.from as usize)).or_default().push(cell.value);
+    }
+    let middle = |values: Vec<f64>| spread(&values).map_or(0.0, |spread| spread.median);
+    values.into_iter().map(|(network, values)| (network, middle(values))).collect()
 }
 
 /// How far a value is on the slow side of another one, in tenths of that: 0 to 9. `relative` is the

@@ -26,6 +26,10 @@ impl Names<'_> {
         };
         match place {
             Place::Fleet => "the whole fleet".to_owned(),
+            Place::Network(network) => {
+                let label = self.hosts.networks.as_ref().and_then(|of| of.labels.get(network));
+                plain(label.map_or("", String::as_str))
+            }
             Place::Group { grouping, group } => self.group(grouping, group),
             Place::Between { grouping, a, b } => path(self.group(grouping, a), self.group(grouping, b)),
             Place::Host(member) => self.member(member),

@@ -1,6 +1,8 @@
 //! What was asked of a fleet, as the procedure takes it.
 
-use measure::record::{Fleet, FleetQuantity};
+use std::collections::BTreeSet;
+
+use measure::record::{Fleet, FleetMember, FleetQuantity};
 use verdict::fleet::{Amounts, Cell, Hosts, Options, Quantity, SCHEDULES, Schedule};
 
 use super::value::{QUANTITIES, Row};
@@ -79,7 +81,13 @@ impl Question {
             seed: fleet.seed,
             ..Options::new(quantities?, schedule)
         };
-        Ok(Self { hosts: hosts(fleet), options, rows })
+        if schedule.is_fan && fleet.separate_rails {
+            return Err(format!(
+                "the schedule {} has one centre, so it cannot measure separate rails",
+                schedule.name
+            ));
+        }
+        Ok(Self { hosts: hosts(fleet)?, options, rows })
     }
 }
 
@@ -94,7 +102,9 @@ impl Question {
     /// The points of the schedule, of all passes; suspects add some.
     pub fn points(&self) -> u64 {
         let Options { schedule, amounts, passes, seed, .. } = &self.options;
-        let pairs: usize = schedule.rounds(&self.hosts, amounts, *seed).map(|round| round.len()).sum();
+        let of =
+            |hosts: &Hosts| schedule.rounds(hosts, amounts, *seed).map(|round| round.len()).sum::<usize>();
+        let pairs: usize = self.hosts.parts().iter().map(|(_, hosts)| of(hosts)).sum();
         let is_two_way = |row: &Row| row.is_directed && !schedule.is_fan;
         let of_pair: u64 = self.rows.iter().map(|row| if is_two_way(row) { 2 } else { 1 }).sum();
         pairs as u64 * of_pair * passes.unwrap_or(schedule.passes) as u64
@@ -120,30 +130,31 @@ fn floor(row: &Row, asked: &FleetQuantity, members: usize) -> Result<Option<Vec<
 }
 
 /// Returns the members with their groups, in the order of [`GROUPINGS`]. Separate rails are
-/// networks in place of groups.
-fn hosts(fleet: &Fleet) -> Hosts {
-    let labels = |kind: &str| -> Vec<Option<&str>> {
-        fleet.members.iter().map(|member| member.groups.get(kind).map(String::as_str)).collect()
-    };
+/// networks in place of groups, and have groups of their own: each has its own switches.
+fn hosts(fleet: &Fleet) -> Result<Hosts, String> {
     let hosts = Hosts::new(fleet.members.len());
-    let hosts = match fleet.separate_rails {
-        true => {
-            let rails: Vec<&str> = labels(RAIL).into_iter().map(Option::unwrap_or_default).collect();
-            hosts.apart(&rails)
-        }
-        false => hosts,
-    };
-    let groupings = GROUPINGS.iter().filter(|kind| **kind != RAIL || !fleet.separate_rails);
-    groupings.fold(hosts, |hosts, kind| {
-        let labels = labels(kind);
-        let mut different: Vec<&str> = labels.iter().copied().flatten().collect();
-        different.sort_unstable();
-        different.dedup();
-        // One group is no difference.
-        if different.len() < 2 { hosts } else { hosts.grouped(kind, &labels) }
-    })
+    let label = |member: &FleetMember, kind: &str| member.groups.get(kind).cloned();
+    if !fleet.separate_rails {
+        let of = |kind: &str| fleet.members.iter().map(|member| label(member, kind)).collect();
+        return Ok(GROUPINGS.iter().fold(hosts, |hosts, kind| grouped(hosts, kind, of(kind))));
+    }
+    let rails: Option<Vec<String>> = fleet.members.iter().map(|member| label(member, RAIL)).collect();
+    let rails = rails.ok_or("a member of separate rails has no rail")?;
+    let of_rail =
+        |(member, rail): (&FleetMember, &String)| Some(format!("{}, {rail}", label(member, GROUP)?));
+    let groups = fleet.members.iter().zip(&rails).map(of_rail).collect();
+    let rails: Vec<&str> = rails.iter().map(String::as_str).collect();
+    Ok(grouped(hosts, GROUP, groups).apart(RAIL, &rails))
+}
+
+/// Adds a grouping. One group is no difference.
+fn grouped(hosts: Hosts, kind: &str, labels: Vec<Option<String>>) -> Hosts {
+    let labels: Vec<Option<&str>> = labels.iter().map(Option::as_deref).collect();
+    let different: BTreeSet<&str> = labels.iter().copied().flatten().collect();
+    if different.len() < 2 { hosts } else { hosts.grouped(kind, &labels) }
 }
 
 /// The kinds of groups, those first that are tested first.
-const GROUPINGS: [&str; 2] = ["group", RAIL];
+const GROUPINGS: [&str; 2] = [GROUP, RAIL];
+const GROUP: &str = "group";
 const RAIL: &str = "rail";

@@ -201,6 +201,21 @@ pub fn examined(question: &Question, fleet: &Fleet, points: &[Point]) -> Result<
     examine(&question.hosts, &question.options, &mut Replay::new(question, fleet, points))
 }
 
+/// Returns what a later fleet compares with (`verdict::fleet::lasting()`), from the points of a
+/// record: the cells of each quantity, and how many passes they are of.
+///
+/// # Errors
+///
+/// If the record ends before the schedule does.
+pub fn lasting(
+    question: &Question,
+    fleet: &Fleet,
+    points: &[Point],
+) -> Result<(Vec<Vec<Cell>>, usize), Missing> {
+    let mut replay = Replay::new(question, fleet, points);
+    verdict::fleet::lasting(&question.hosts, &question.options, &mut replay)
+}
+
 /// Whether all quantities and members that were found are those of the question.
 fn fits(said: &Examined, question: &Question) -> bool {
     let quantities = question.rows.len();
@@ -210,7 +225,7 @@ fn fits(said: &Examined, question: &Question) -> bool {
         Place::Host(member) => member < members,
         Place::Pair { a, b } => a < members && b < members,
         // Their names are looked up with care.
-        Place::Group { .. } | Place::Between { .. } => true,
+        Place::Group { .. } | Place::Between { .. } | Place::Network(_) => true,
     };
     let known = said.culprits.iter().map(|one| (one.quantity, one.place));
     let known = known.chain(said.cleared.iter().map(|one| (one.quantity, one.place)));

@@ -108,7 +108,10 @@ fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
     let label = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(LABEL_MAX);
     let matrix = Matrix::of(hosts, judged, width.saturating_sub(label + 3).min(ROWS_MAX));
     let middle = quantiles(row, &judged.cells).map_or(0.0, |values| values[SHARES.len() / 2]);
-    let middle = row.shown(middle);
+    let middle = match hosts.networks {
+        Some(_) => " of its rail".to_owned(),
+        None => format!(", {}", row.shown(middle)),
+    };
     let from = if judged.directed { ", from row to column" } else { "" };
     let blocks = match matrix.blocks.first().map_or(1, Vec::len) {
         1 => String::new(),
@@ -118,7 +121,7 @@ fn matrix(words: &Words<'_>, judged: &Judged, width: usize) -> String {
         true => "1 is 10 % below it, 9 is 90 %",
         false => "1 is 10 % above it, 9 is 90 % and more",
     };
-    let mut out = format!("\n {}{from}: '.' is near the median, {middle}; {how}{blocks}\n", row.name);
+    let mut out = format!("\n {}{from}: '.' is near the median{middle}; {how}{blocks}\n", row.name);
     for (index, block) in matrix.blocks.iter().enumerate() {
         let name: String = names[block[0]].chars().take(label).collect();
         let cells: String = (0..matrix.blocks.len())

@@ -129,7 +129,7 @@ impl<'a> Words<'a> {
             (Place::Group { .. }, None, Some(receive)) => {
                 format!("its members receive {} {than}", by(receive))
             }
-            (Place::Fleet, ..) => {
+            (Place::Fleet | Place::Network(_), ..) => {
                 format!("most pairs are at least {} {than}", evidence.map(by).unwrap_or_default())
             }
             _ => format!("{} {than}", evidence.map(by).unwrap_or_default()),
@@ -217,14 +217,11 @@ impl<'a> Words<'a> {
                 let why = self.question.options.schedule.no_blame.unwrap_or("it has too few pairs");
                 format!("the schedule {} names no culprit: {why}", self.question.options.schedule.name)
             }
-            Reason::TooFewHosts if self.has_networks() => {
-                "less than four members of a rail answered".to_owned()
-            }
-            Reason::TooFewHosts => "less than four members answered".to_owned(),
+            Reason::TooFewHosts => "fewer than four members answered".to_owned(),
             Reason::OnePass => {
                 let advice =
                     if self.examined.measurements.is_cut { "give it more --time" } else { "use --passes 3" };
-                format!("one pass over less than 16 members does not show how much a pair varies: {advice}")
+                format!("one pass over fewer than 16 members does not show how much a pair varies: {advice}")
             }
             Reason::TooFewCells(cells) => {
                 format!(
@@ -234,14 +231,11 @@ impl<'a> Words<'a> {
             Reason::TooNoisy => {
                 "the pairs vary so much that only a deficit above one half could have been seen".to_owned()
             }
-            Reason::SlowerThanBaseline => {
-                let effects = undecided
-                    .quantity
-                    .and_then(|index| self.examined.quantities.get(index)?.effects.as_ref());
+            Reason::SlowerThanBaseline(change) => {
                 let row = self.row(undecided.quantity.unwrap_or_default());
                 format!(
                     "the median of all pairs is {} that of the earlier fleet: two sessions do not tell a change from drift",
-                    by(row, effects.map_or(0.0, |effects| effects.level))
+                    by(row, change)
                 )
             }
             Reason::HostWithoutCells => "less than half of its pairs were measured".to_owned(),
@@ -273,14 +267,9 @@ impl<'a> Words<'a> {
         )
     }
 
-    /// Whether members of two rails do not reach each other.
-    fn has_networks(&self) -> bool {
-        !self.question.hosts.networks.is_empty()
-    }
-
-    /// What the schedule is, after its name.
+    /// What is said after the schedule.
     pub(crate) fn rails(&self) -> &'static str {
-        if self.has_networks() { ", each rail by itself" } else { "" }
+        if self.question.hosts.networks.is_some() { ", each rail by itself" } else { "" }
     }
 
     /// How much was measured.

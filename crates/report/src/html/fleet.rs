@@ -199,7 +199,9 @@ fn maps(words: &Words<'_>, judged: &Judged, points: &[Point]) -> Markup {
     html! {
         h3 { (title) }
         p class="caption" {
-            (sentence(row.title)) (direction) ". White is the median of all pairs or better; the darkest is 90 % " (far)
+            (sentence(row.title)) (direction) ". White is the median of "
+            (if words.question.hosts.networks.is_some() { "the pairs of a rail" } else { "all pairs" })
+            " or better; the darkest is 90 % " (far)
             " it and more. A cross has no number. A cell leads to its "
             (if row.is_rate { "point." } else { "distribution." })
         }

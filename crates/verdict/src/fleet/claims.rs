@@ -11,11 +11,11 @@ use super::robust::median;
 
 /// Suspects are what lies beyond this share of a threshold: the confirmation decides.
 const SUSPECT: f64 = 0.75;
-/// Networks of fewer hosts than this have few cells for the effect of a host, which are easily
+/// Fleets of fewer hosts than this have few cells for the effect of a host, which are easily
 /// disturbed. With [`SUSPECT`], 3.7 % of the slow hosts of four were not suspect while another host
 /// flipped.
 const FEW_HOSTS: usize = 8;
-/// This share of a threshold takes the place of [`SUSPECT`] in these networks.
+/// This share of a threshold takes the place of [`SUSPECT`] in these fleets.
 const SUSPECT_OF_FEW: f64 = 0.5;
 /// A group is suspect if this share of its members is, and the paths between two groups if this
 /// share of their cells is.
@@ -38,7 +38,7 @@ pub(super) fn of(hosts: &Hosts, model: &Model) -> Vec<Claim> {
 
 /// The share of a threshold beyond which something is suspect.
 pub(super) fn suspect(model: &Model) -> f64 {
-    if model.smallest < FEW_HOSTS { SUSPECT_OF_FEW } else { SUSPECT }
+    if model.count < FEW_HOSTS { SUSPECT_OF_FEW } else { SUSPECT }
 }
 
 fn host_claims(model: &Model) -> Vec<Claim> {

@@ -263,15 +263,6 @@ impl Case<'_> {
         Ok(visited)
     }
 
-    /// At most `most` wanted hosts, evenly spread over each network, but `least` of each network
-    /// that has as many.
-    fn chosen(&self, [least, most]: [usize; 2], is_wanted: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
-        let networks = self.hosts.of_networks();
-        let share = (most / networks.len()).max(least);
-        let wanted = |hosts: Vec<usize>| hosts.into_iter().filter(|&host| is_wanted(host)).collect();
-        networks.into_iter().map(|hosts| spread(wanted(hosts), share)).collect()
-    }
-
     fn experiment(&self, ground: &Ground, place: Place) -> Experiment {
         match place {
             Place::Host(host) => Experiment::host(host, ground.beside(host, PARTNERS_OF_HOST, |_| false)),
@@ -280,7 +271,7 @@ impl Case<'_> {
             }
             Place::Group { grouping, group } => {
                 let groups = &self.hosts.groupings[grouping].of;
-                let members = self.chosen([1, MEMBERS], |host| groups[host] == Some(group)).concat();
+                let members = spread(self.hosts.groupings[grouping].members(group), MEMBERS);
                 // A few members are measured more often.
                 let repetitions = (MEMBERS / members.len().max(1)).clamp(1, REPETITIONS_OF_MEMBER);
                 let part = |host: usize| {
@@ -290,28 +281,25 @@ impl Case<'_> {
                 Experiment { parts: members.into_iter().map(part).collect() }
             }
             Place::Between { grouping, a, b } => {
-                let groups = &self.hosts.groupings[grouping].of;
-                let of = |group| self.chosen([1, PAIRS_BETWEEN], |host| groups[host] == Some(group));
-                let pairs = of(a).into_iter().zip(of(b)).flat_map(|(firsts, seconds)| {
-                    let is_any = !firsts.is_empty() && !seconds.is_empty();
-                    let most = if is_any { firsts.len().max(seconds.len()) } else { 0 };
-                    (0..most).map(move |index| [firsts[index % firsts.len()], seconds[index % seconds.len()]])
-                });
+                let groups = &self.hosts.groupings[grouping];
+                let firsts = spread(groups.members(a), PAIRS_BETWEEN);
+                let seconds = spread(groups.members(b), PAIRS_BETWEEN);
+                let most = firsts.len().max(seconds.len());
+                let pairs =
+                    (0..most).map(|index| [firsts[index % firsts.len()], seconds[index % seconds.len()]]);
                 let part = |pair: [usize; 2]| {
-                    let is_unwanted = |host: usize| {
-                        let is_of_either = [Some(a), Some(b)].contains(&groups[host]);
-                        is_of_either || self.hosts.network(host) != self.hosts.network(pair[0])
-                    };
-                    let partners = ground.partners(&[], PARTNERS_BETWEEN, is_unwanted);
+                    let is_of_either = |host: usize| [Some(a), Some(b)].contains(&groups.of[host]);
+                    let partners = ground.partners(&[], PARTNERS_BETWEEN, is_of_either);
                     Part::pair(pair, &partners, 1)
                 };
                 Experiment { parts: pairs.map(part).collect() }
             }
+            // Each network is examined as a fleet.
+            Place::Network(_) => Experiment { parts: Vec::new() },
             Place::Fleet => {
-                let hosts = self.chosen([2, 2 * MEMBERS], |_| true);
-                let pairs = hosts.iter().flat_map(|hosts| hosts.chunks_exact(2));
+                let hosts = spread((0..self.hosts.count).collect(), 2 * MEMBERS);
                 // Both directions of each pair: a fleet has only one way.
-                let pairs = pairs.flat_map(|pair| [[pair[0], pair[1]], [pair[1], pair[0]]]);
+                let pairs = hosts.chunks_exact(2).flat_map(|pair| [[pair[0], pair[1]], [pair[1], pair[0]]]);
                 Experiment { parts: pairs.map(|pair| Part::pair(pair, &[], REPETITIONS_OF_FLEET)).collect() }
             }
         }
@@ -323,7 +311,7 @@ fn key(claim: &Claim) -> (usize, Place, Way, Against) {
     (claim.quantity, claim.place, claim.way, claim.against)
 }
 
-/// At most `most` hosts of a list, evenly spread.
+/// At most `most` of some hosts, evenly spread.
 fn spread(hosts: Vec<usize>, most: usize) -> Vec<usize> {
     let count = hosts.len().min(most);
     (0..count).map(|index| hosts[index * hosts.len() / count]).collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::again;
 use super::budget::Budget;
+use super::cells::Cell;
 use super::claim::{Claim, ways};
 use super::claims;
 use super::confirm::{Case, Outcome};
@@ -20,34 +21,60 @@ use super::screening::{Asked, Screening};
 /// The most suspect pairs that are looked at again, as a multiple of the number of hosts.
 const PAIRS_PER_HOST: usize = 4;
 
-/// Measures a fleet and says who is to blame.
-///
-/// # Errors
-///
-/// Only those of the probe.
-pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Examined, P::Error> {
-    let mut counts = Measurements::default();
-    let mut screening = Screening::run(hosts, options, probe, &mut counts)?;
-    counts.passes = screening.passes;
-    let mut budget = Budget(probe.time_left());
-    let most = PAIRS_PER_HOST * hosts.count;
-    let mut lost = screening.lost_pairs();
-    lost.truncate(most);
-    let at_once = again::at_once(hosts.count);
-    if !lost.is_empty() && budget.take(lost.len().div_ceil(at_once)) {
-        screening.again(&lost, options, at_once, probe, &mut counts)?;
+/// What a fleet of one network showed before suspects are measured again.
+struct Screened {
+    screening: Screening,
+    models: Vec<Model>,
+    /// What is left of the time.
+    budget: Budget,
+    counts: Measurements,
+}
+
+impl Screened {
+    fn of<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Self, P::Error> {
+        let mut counts = Measurements::default();
+        let mut screening = Screening::run(hosts, options, probe, &mut counts)?;
+        counts.passes = screening.passes;
+        let mut budget = Budget(probe.time_left());
+        let mut lost = screening.lost_pairs();
+        lost.truncate(PAIRS_PER_HOST * hosts.count);
+        let at_once = again::at_once(hosts.count);
+        if !lost.is_empty() && budget.take(lost.len().div_ceil(at_once)) {
+            screening.again(&lost, options, at_once, probe, &mut counts)?;
+        }
+        let models = 0..options.quantities.len();
+        let models = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
+        Ok(Self { screening, models, budget, counts })
     }
-    let models = 0..options.quantities.len();
-    let mut models: Vec<Model> = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
+}
+
+/// Measures what [`lasting()`](super::lasting()) returns of a fleet of one network.
+pub(super) fn lasting<P: Probe>(
+    hosts: &Hosts,
+    options: &Options,
+    probe: &mut P,
+) -> Result<(Vec<Vec<Cell>>, usize), P::Error> {
+    let screened = Screened::of(hosts, options, probe)?;
+    Ok((screened.models.iter().map(Model::lasting).collect(), screened.counts.passes))
+}
+
+/// Examines a fleet of one network ([`examine()`](super::examine())).
+pub(super) fn examine<P: Probe>(
+    hosts: &Hosts,
+    options: &Options,
+    probe: &mut P,
+) -> Result<Examined, P::Error> {
+    let Screened { screening, mut models, mut budget, mut counts } = Screened::of(hosts, options, probe)?;
+    let most = PAIRS_PER_HOST * hosts.count;
     let mut undecided = Vec::new();
     let mut claims = Vec::new();
     let has_floor = models.iter().any(|model| model.has_floor());
     for model in &models {
         undecided.extend(unjudged(model, has_floor));
-        undecided.extend(model.is_slower_than_baseline().then_some(Undecided {
+        undecided.extend(model.behind_baseline().map(|change| Undecided {
             quantity: Some(model.quantity),
             place: None,
-            reason: Reason::SlowerThanBaseline,
+            reason: Reason::SlowerThanBaseline(change),
         }));
         claims.extend(claims::of(hosts, model));
     }
@@ -65,7 +92,7 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
     let case = Case { hosts, models: &models };
     let mut outcome = case.settle(claims, probe, &mut counts, &mut budget)?;
     outcome.cleared.extend(too_many.into_iter().map(|claim| (claim, Why::TooMany)));
-    undecided.extend(two_of_four(hosts, &models, &mut outcome));
+    undecided.extend(two_of_four(&models, &mut outcome));
     let Loaded { congestion, unknown } =
         load::look(hosts, options, &models, &outcome.cleared, probe, &mut counts, &mut budget)?;
     undecided.extend(outcome.cleared.iter().chain(&unknown).filter_map(|(claim, why)| {
@@ -166,23 +193,13 @@ fn limited(claims: Vec<Claim>, most: usize, models: &mut [Model], too_many: &mut
     others
 }
 
-/// Two culprits of the four hosts of a network cannot be separated: nothing of that quantity is
-/// named there.
-fn two_of_four(hosts: &Hosts, models: &[Model], outcome: &mut Outcome) -> Vec<Undecided> {
+/// Two culprits of four hosts cannot be separated: nothing of that quantity is named.
+fn two_of_four(models: &[Model], outcome: &mut Outcome) -> Vec<Undecided> {
     let mut undecided = Vec::new();
-    let networks = hosts.of_networks();
-    for (model, members) in
-        models.iter().flat_map(|model| networks.iter().map(move |members| (model, members)))
-    {
-        let measured = members.iter().filter(|&&host| model.cells_of(host, Way::Send) > 0).count();
-        let is_of_network = |place| match place {
-            Place::Host(host) | Place::Pair { a: host, .. } => members.contains(&host),
-            Place::Group { .. } | Place::Between { .. } | Place::Fleet => true,
-        };
-        let is_own = |culprit: &Culprit| {
-            let is_of_model = culprit.quantity == model.quantity && culprit.against == Against::Others;
-            is_of_model && is_of_network(culprit.place)
-        };
+    for model in models {
+        let measured = (0..model.count).filter(|&host| model.cells_of(host, Way::Send) > 0).count();
+        let is_own =
+            |culprit: &Culprit| culprit.quantity == model.quantity && culprit.against == Against::Others;
         let places: BTreeSet<Place> =
             outcome.culprits.iter().filter(|culprit| is_own(culprit)).map(|culprit| culprit.place).collect();
         if measured <= 4 && places.len() >= 2 {

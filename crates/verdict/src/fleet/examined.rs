@@ -46,12 +46,6 @@ pub struct Judged {
     /// The measured cells, sorted by sender and receiver. Without direction, each pair has one
     /// cell, with `from < to`.
     pub cells: Vec<Cell>,
-    /// The same cells for a later examination that is compared with this one
-    /// ([`Quantity::baseline`](super::Quantity::baseline)). A pair that was slow in all passes is
-    /// as slow as in the best of them, and others are as fast as the effects of their hosts lead
-    /// to expect: what was fast by chance would be a change later. Not kept in a record.
-    #[serde(skip)]
-    pub lasting: Vec<Cell>,
     /// The effects of hosts; `None` if the cells are too few.
     pub effects: Option<Effects>,
     /// What could have been found; `None` if nothing could.
@@ -62,7 +56,7 @@ pub struct Judged {
 /// logarithms. With a baseline, they are differences from it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Effects {
-    /// The level of the whole fleet.
+    /// The level of the whole fleet; of several networks, the middle of their levels.
     pub level: f64,
     /// By how much a host sends better than the others; `None`: too few cells. Without direction,
     /// the host's only effect.
@@ -112,8 +106,11 @@ pub fn deficit(log: f64) -> f64 {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The whole fleet, which is below the expectation.
+    /// The whole fleet.
     Fleet,
+    /// All members of one of several networks: an index in the labels of
+    /// [`Hosts::networks`](super::Hosts::networks).
+    Network(usize),
     /// A group.
     Group {
         /// The grouping: an index in [`Hosts::groupings`](super::Hosts::groupings).
@@ -285,7 +282,7 @@ pub struct Congestion {
 pub struct Undecided {
     /// The quantity; `None`: all.
     pub quantity: Option<usize>,
-    /// The host or pair; `None`: the whole fleet.
+    /// What; `None`: the whole fleet.
     pub place: Option<Place>,
     /// Why.
     pub reason: Reason,
@@ -307,9 +304,9 @@ pub enum Reason {
     TooFewCells(usize),
     /// Only a deficit of more than half could have been seen.
     TooNoisy,
-    /// All hosts together are slower than in the baseline ([`Effects::level`]): two sessions do not
+    /// All hosts together are slower than in the baseline, by this logarithm: two sessions do not
     /// tell a change from drift.
-    SlowerThanBaseline,
+    SlowerThanBaseline(f64),
     /// This host has less than half of the cells that the others have.
     HostWithoutCells,
     /// No round gave a value of this pair, nor did another measurement, for which time may have

@@ -12,7 +12,7 @@ const SWEEPS: usize = 4;
 const SWEEPS_APART: usize = 10;
 
 /// `value = level + apart(from, to) + send[from] + receive[to] + residual` of each cell. The
-/// medians of all effects are 0, in each network. A host without cells has the effect 0.
+/// medians of all effects are 0. A host without cells has the effect 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fit {
     pub(super) level: f64,
@@ -50,14 +50,9 @@ impl Fit {
         }
         let sent = senders.lengths();
         let received = receivers.lengths();
-        for (hosts, of_network) in distances.networks() {
-            let middle = centre(&mut send, &sent, hosts) + centre(&mut receive, &received, hosts);
-            of_distances[of_network].iter_mut().for_each(|effect| *effect += middle);
-        }
         let apart = median(cells.iter().map(|cell| of_distances[between(cell)])).unwrap_or(0.0);
         of_distances.iter_mut().for_each(|effect| *effect -= apart);
-        let all: Vec<usize> = (0..count).collect();
-        let level = level + apart + centre(&mut send, &sent, &all) + centre(&mut receive, &received, &all);
+        let level = level + apart + centre(&mut send, &sent) + centre(&mut receive, &received);
         Self { level, send, receive, distances, of_distances, sent, received, residuals }
     }
 
@@ -85,12 +80,13 @@ impl Fit {
     }
 }
 
-/// Moves the median of the effects of those of some hosts that have cells out of them, and returns
-/// it.
-fn centre(effects: &mut [f64], cells: &[usize], hosts: &[usize]) -> f64 {
-    let known = || hosts.iter().copied().filter(|&host| cells[host] > 0);
-    let middle = median(known().map(|host| effects[host])).unwrap_or(0.0);
-    known().for_each(|host| effects[host] -= middle);
+/// Moves the median of the effects of hosts with cells out of them, and returns it.
+fn centre(effects: &mut [f64], cells: &[usize]) -> f64 {
+    let known = effects.iter().zip(cells).filter(|(_, cells)| **cells > 0).map(|(&effect, _)| effect);
+    let middle = median(known).unwrap_or(0.0);
+    for (effect, _) in effects.iter_mut().zip(cells).filter(|(_, cells)| **cells > 0) {
+        *effect -= middle;
+    }
     middle
 }
 

@@ -1,5 +1,7 @@
 //! The members of a fleet, and what they have in common.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// The members of a fleet, numbered from 0: hosts, or devices of hosts (rails).
@@ -10,10 +12,10 @@ pub struct Hosts {
     /// What members have in common, such as a leaf switch, a rail or a chassis. A group is tested
     /// before its members; the first grouping comes first.
     pub groupings: Vec<Grouping>,
-    /// The network of each member, from 0; empty if all are in one. Members of two networks do not
-    /// reach each other, and are not compared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub networks: Vec<usize>,
+    /// The networks of the members, if there are several, such as rails: members of two networks do
+    /// not reach each other. Each network is examined by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub networks: Option<Grouping>,
 }
 
 /// One way to group members.
@@ -46,36 +48,47 @@ impl Hosts {
     }
 
     /// The same in several networks: the name of that of each member.
-    pub fn apart(mut self, networks: &[&str]) -> Self {
-        let mut known = Grouping::default();
-        self.networks = networks.iter().map(|name| known.index(name)).collect();
-        self
+    pub fn apart(self, name: &str, networks: &[&str]) -> Self {
+        let networks: Vec<Option<&str>> = networks.iter().copied().map(Some).collect();
+        let networks = Self::new(self.count).grouped(name, &networks).groupings.pop();
+        Self { networks, ..self }
     }
 
-    /// The network of a member.
-    pub fn network(&self, member: usize) -> usize {
-        self.networks.get(member).copied().unwrap_or(0)
-    }
-
-    /// The members of each network.
+    /// The members of each network; of one network, all.
     pub fn of_networks(&self) -> Vec<Vec<usize>> {
-        let count = self.networks.iter().max().map_or(1, |last| last + 1);
-        let mut members = vec![Vec::new(); count];
-        (0..self.count).for_each(|member| members[self.network(member)].push(member));
-        members
+        match &self.networks {
+            Some(networks) => (0..networks.labels.len()).map(|network| networks.members(network)).collect(),
+            None => vec![(0..self.count).collect()],
+        }
     }
 
-    /// Some members alone, in one network.
-    pub(super) fn only(&self, members: &[usize]) -> Self {
-        self.groupings.iter().fold(Self::new(members.len()), |hosts, grouping| {
-            let labels: Vec<Option<&str>> = members.iter().map(|&member| grouping.label(member)).collect();
-            hosts.grouped(&grouping.name, &labels)
-        })
+    /// The network of a member; `None` if it is in none, or if there is one.
+    pub fn network(&self, member: usize) -> Option<usize> {
+        self.networks.as_ref()?.of.get(member).copied().flatten()
+    }
+
+    /// Each network: its members, and these alone. Groups keep their numbers.
+    pub fn parts(&self) -> Vec<(Vec<usize>, Self)> {
+        let part = |members: Vec<usize>| {
+            let hosts = self.only(&members);
+            (members, hosts)
+        };
+        self.of_networks().into_iter().map(part).collect()
+    }
+
+    fn only(&self, members: &[usize]) -> Self {
+        let part = |grouping: &Grouping| {
+            let of = members.iter().map(|&member| grouping.of[member]).collect();
+            Grouping { of, ..grouping.clone() }
+        };
+        Self { count: members.len(), groupings: self.groupings.iter().map(part).collect(), networks: None }
     }
 
     /// The first grouping, if it has several groups.
     pub fn several_groups(&self) -> Option<&Grouping> {
-        self.groupings.first().filter(|grouping| grouping.labels.len() > 1)
+        self.groupings
+            .first()
+            .filter(|grouping| grouping.of.iter().flatten().collect::<BTreeSet<_>>().len() > 1)
     }
 
     /// The groups of a bisection: the first grouping, or else the two halves of the list, in each
@@ -103,10 +116,6 @@ impl Grouping {
     /// The members of a group.
     pub fn members(&self, group: usize) -> Vec<usize> {
         (0..self.of.len()).filter(|&member| self.of[member] == Some(group)).collect()
-    }
-
-    fn label(&self, member: usize) -> Option<&str> {
-        self.of[member].map(|group| self.labels[group].as_str())
     }
 
     fn index(&mut self, label: &str) -> usize {

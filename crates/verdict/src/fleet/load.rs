@@ -184,6 +184,7 @@ fn is_of(hosts: &Hosts, place: Place, from: usize, to: usize) -> Option<Way> {
     let group = |grouping: usize, host: usize| hosts.groupings[grouping].of[host];
     let ends = match place {
         Place::Fleet => [true, false],
+        Place::Network(_) => [false, false],
         Place::Host(host) => [host == from, host == to],
         Place::Pair { a, b } => [(a, b) == (from, to), (b, a) == (from, to)],
         Place::Group { grouping, group: one } => [from, to].map(|host| group(grouping, host) == Some(one)),

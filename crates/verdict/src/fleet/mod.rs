@@ -24,10 +24,10 @@
 //! when the host is repaired. What is slow again under load and not in isolation is congestion.
 //!
 //! Members of several networks ([`Hosts::networks`]), such as rails that do not reach each other,
-//! are measured at the same time and compared each with its own network alone.
+//! have an examination for each network, all of them at the same time.
 //!
-//! With a baseline, each cell is compared with itself. A pair is expected to be as fast as its
-//! hosts' effects were, or as slow as it was in all passes ([`Judged::lasting`]).
+//! With a baseline, the question is which host or pair changed. It has what lasts of an earlier
+//! examination ([`lasting()`]).
 //!
 //! A stated expectation is a question of its own, of every measured cell. The host with the largest
 //! share of cells below it is suspect first, and its cells accuse nobody else. What reaches the
@@ -63,7 +63,7 @@
 //! - In a second look, a host's own slowness excuses its pair by no more than the tolerance.
 //! - The error of a baseline's cell is in all later comparisons of the pair, so that no visit
 //!   clears it. Compared with the cells as they were, 28 % of healthy fleets of 32 hosts had a
-//!   culprit. With the least of what a pair gained in three passes, it was 12 %: the noise of a
+//!   culprit; if a pair had to be as fast as in the slowest of three passes, 12 %. The noise of a
 //!   pair lasts longer than a pass.
 //! - A healthy host can truly be slower than the others by the least deficit. It is named then:
 //!   no statistics can tell it from a culprit, only `least` and `tolerance`.
@@ -93,6 +93,7 @@ mod hosts;
 mod lanes;
 mod load;
 mod model;
+mod networks;
 mod options;
 mod probe;
 mod relation;
@@ -104,7 +105,6 @@ mod screening;
 mod tests;
 
 pub use cells::Cell;
-pub use examine::examine;
 pub use examined::{
     Against, Cleared, Congestion, Culprit, Effects, Evidence, Examined, Judged, Measurements, Place, Reason,
     Thresholds, Undecided, Verdict, Way, Why, deficit,
@@ -113,3 +113,33 @@ pub use hosts::{Grouping, Hosts};
 pub use options::{Options, Quantity};
 pub use probe::{Measured, Probe, Purpose, Reading, Round, TimeLeft, VISITS_APART};
 pub use schedule::{Amounts, SCHEDULES, Schedule};
+
+/// Measures a fleet and says who is to blame.
+///
+/// # Errors
+///
+/// Only those of the probe.
+pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Examined, P::Error> {
+    match hosts.networks {
+        None => examine::examine(hosts, options, probe),
+        Some(_) => networks::examine(hosts, options, probe),
+    }
+}
+
+/// Measures what a later examination compares with ([`Quantity::baseline`]): the cells of each
+/// quantity, and how many passes they are of. A pair is as fast as the effects of its hosts lead to
+/// expect, or as slow as its best pass. What a pair gains by chance would be a loss later.
+///
+/// # Errors
+///
+/// Only those of the probe.
+pub fn lasting<P: Probe>(
+    hosts: &Hosts,
+    options: &Options,
+    probe: &mut P,
+) -> Result<(Vec<Vec<Cell>>, usize), P::Error> {
+    match hosts.networks {
+        None => examine::lasting(hosts, options, probe),
+        Some(_) => networks::lasting(hosts, options, probe),
+    }
+}

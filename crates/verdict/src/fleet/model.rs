@@ -21,8 +21,6 @@ pub(super) struct Model {
     floor: Option<Vec<f64>>,
     /// The number of hosts.
     pub(super) count: usize,
-    /// The number of hosts of the smallest network.
-    pub(super) smallest: usize,
     pub(super) table: Table,
     pub(super) fit: Fit,
     /// The scales, or why nothing can be decided.
@@ -63,7 +61,6 @@ impl Model {
             directed: quantity.directed,
             floor,
             count,
-            smallest: hosts.of_networks().iter().map(Vec::len).min().unwrap_or(count),
             table,
             fit,
             scales,
@@ -90,9 +87,23 @@ impl Model {
         Some(value - pair.map(|host| of[host]).into_iter().fold(f64::INFINITY, f64::min))
     }
 
-    /// Whether all hosts together are slower than in the baseline, by the least deficit or more.
-    pub(super) fn is_slower_than_baseline(&self) -> bool {
-        self.baseline.is_some() && self.fit.level <= -self.level.least
+    /// By how much all hosts together are slower than in the baseline, as a negative logarithm;
+    /// `None` if it is less than the least deficit.
+    pub(super) fn behind_baseline(&self) -> Option<f64> {
+        (self.baseline.is_some() && self.fit.level <= -self.level.least).then_some(self.fit.level)
+    }
+
+    /// What a later examination compares with ([`lasting`](super::lasting)).
+    pub(super) fn lasting(&self) -> Vec<Cell> {
+        let cells = self.table.fitted.iter().zip(&self.table.best);
+        let cells = cells.filter(|(cell, _)| self.directed || cell.from < cell.to);
+        let lasting = cells.filter_map(|(cell, best)| {
+            let was = |baseline: &Baseline| baseline.value(cell.from as usize, cell.to as usize);
+            let was = self.baseline.as_ref().map_or(Some(0.0), was)?;
+            let expected = self.fit.expected(cell.from, cell.to);
+            Some(Cell { value: was + best.min(expected), ..*cell })
+        });
+        lasting.collect()
     }
 
     /// Whether there is a stated expectation.
@@ -149,22 +160,11 @@ impl Model {
         self.fit.send[host].abs().max(self.fit.receive[host].abs()) / unit
     }
 
-    /// The cells as measured, but below what the effects of their hosts lead to expect only as far
-    /// as all of their passes were, and never above it.
-    fn lasting(&self) -> Vec<f64> {
-        let cells = self.table.fitted.iter().zip(&self.fit.residuals).zip(&self.table.best);
-        let below = cells.map(|((cell, residual), best)| (best - cell.value + residual).min(0.0) - residual);
-        self.table.raw.iter().zip(below).map(|(raw, change)| raw + change).collect()
-    }
-
     /// What a report needs.
     pub(super) fn judged(self, name: &str) -> Judged {
-        let of = |values: Vec<f64>| {
-            let cells = self.table.fitted.iter().zip(values).map(|(cell, value)| Cell { value, ..*cell });
-            cells.filter(|cell| self.directed || cell.from < cell.to).collect::<Vec<Cell>>()
-        };
-        let lasting = of(self.lasting());
-        let cells = of(self.table.raw.clone());
+        let values =
+            self.table.fitted.iter().zip(&self.table.raw).map(|(cell, &value)| Cell { value, ..*cell });
+        let cells = values.filter(|cell| self.directed || cell.from < cell.to).collect();
         let known = |effects: Vec<f64>, cells: &[usize]| {
             effects.into_iter().zip(cells).map(|(effect, &cells)| (cells > 0).then_some(effect)).collect()
         };
@@ -174,6 +174,6 @@ impl Model {
             receive: known(self.fit.receive, &self.fit.received),
         });
         let thresholds = self.scales.ok().map(|scales| scales.thresholds());
-        Judged { name: name.to_owned(), directed: self.directed, cells, lasting, effects, thresholds }
+        Judged { name: name.to_owned(), directed: self.directed, cells, effects, thresholds }
     }
 }

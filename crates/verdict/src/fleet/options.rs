@@ -35,8 +35,8 @@ pub struct Quantity {
     /// The least value that is expected of each host (`--at-least`), as a logarithm. Of a pair,
     /// the lesser one of both hosts is expected.
     pub floor: Option<Vec<f64>>,
-    /// The cells of an earlier examination of the same hosts (`--baseline`). With them, the
-    /// question is which host changed.
+    /// What lasts of an earlier examination of the same hosts ([`lasting()`](super::lasting());
+    /// `--baseline`). With it, the question is which host or pair changed.
     pub baseline: Option<Vec<Cell>>,
 }
 

@@ -60,19 +60,18 @@ impl Scales {
     pub(super) fn of(fit: &Fit, known: Known<'_>, level: Level) -> Result<Self, Reason> {
         let sent: Vec<usize> = fit.sent.iter().copied().filter(|&cells| cells > 0).collect();
         let hosts = sent.len().max(fit.received.iter().filter(|&&cells| cells > 0).count());
-        let compared = smallest(fit).unwrap_or(hosts);
-        if compared < LEAST {
+        if hosts < LEAST {
             return Err(Reason::TooFewHosts);
         }
         let cells = median(sent.iter().map(|&cells| cells as f64)).unwrap_or(0.0) as usize;
-        if cells < LEAST.min(compared - 1) {
+        if cells < LEAST.min(hosts - 1) {
             return Err(Reason::TooFewCells(cells));
         }
-        let is_few = compared < HOSTS_FOR_RESIDUALS;
-        if is_few && known.passes < 2 {
+        if hosts < HOSTS_FOR_RESIDUALS && known.passes < 2 {
             return Err(Reason::OnePass);
         }
-        let cell = if is_few { of_passes(known) } else { of_residuals(fit, cells, compared) };
+        let cell =
+            if hosts < HOSTS_FOR_RESIDUALS { of_passes(known) } else { of_residuals(fit, cells, hosts) };
         let ways = if known.directed { 2.0 } else { 1.0 };
         let pairs = fit.residuals.len() as f64 * ways / 2.0;
         let spread = effects(&fit.send, &fit.sent).max(effects(&fit.receive, &fit.received));
@@ -131,14 +130,6 @@ impl Scales {
             HOSTS_FOR_EFFECTS.. => self.spread.max(error).max(self.level.tolerance / 2.0),
         }
     }
-}
-
-/// The number of hosts with cells of the network that has the fewest; `None` if there is one
-/// network.
-fn smallest(fit: &Fit) -> Option<usize> {
-    let is_known = |host: &&usize| fit.sent[**host] + fit.received[**host] > 0;
-    let known = fit.distances.networks().map(|(hosts, _)| hosts.iter().filter(is_known).count());
-    known.filter(|&known| known > 0).min()
 }
 
 /// The scale of the middle (or better) of a cell's passes, from their differences.

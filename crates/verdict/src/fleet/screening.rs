@@ -61,7 +61,7 @@ pub(super) struct Table {
     pub(super) fitted: Vec<Cell>,
     /// As measured.
     pub(super) raw: Vec<f64>,
-    /// The best of the passes.
+    /// The best of the passes, as it is fitted.
     pub(super) best: Vec<f64>,
     /// The first round of each cell.
     pub(super) rounds: Vec<u32>,

@@ -4,7 +4,7 @@
 pub type Pairs = Vec<[usize; 2]>;
 
 /// The rounds of a pass.
-pub type Rounds = Box<dyn Iterator<Item = Pairs>>;
+pub type Rounds<'a> = Box<dyn Iterator<Item = Pairs> + 'a>;
 
 /// How much of a schedule is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

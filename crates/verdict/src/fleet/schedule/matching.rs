@@ -9,27 +9,24 @@ use crate::fleet::hosts::{Grouping, Hosts};
 /// Random partners in each round. With groups, hosts are dealt out so that every pair of groups
 /// gets the same number of pairs: the k-th hosts of all groups form a tournament of groups, and
 /// each k plays another round of it.
-pub(super) fn random(hosts: &Hosts, amounts: &Amounts, seed: u64) -> Rounds {
-    let count = hosts.count;
-    let grouping = hosts.several_groups().cloned();
+pub(super) fn random<'a>(hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
     let mut random = Random(seed);
     let mut played = 0;
-    Box::new((0..amounts.rounds).map(move |_| match &grouping {
-        Some(grouping) => across(count, grouping, &mut played, &mut random),
-        None => matched(&shuffled((0..count).collect(), &mut random)),
+    Box::new((0..amounts.rounds).map(move |_| match hosts.several_groups() {
+        Some(grouping) => across(hosts.count, grouping, &mut played, &mut random),
+        None => matched(&shuffled((0..hosts.count).collect(), &mut random)),
     }))
 }
 
 /// Rounds across groups and rounds within groups by turns. Without groups, the two halves of the
 /// list are the groups.
-pub(super) fn bisection(hosts: &Hosts, amounts: &Amounts, seed: u64) -> Rounds {
-    let count = hosts.count;
+pub(super) fn bisection<'a>(hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
     let grouping = hosts.bisected();
     let mut random = Random(seed);
     let mut played = 0;
     Box::new((0..2 * amounts.rounds).map(move |round| match round.is_multiple_of(2) {
-        true => across(count, &grouping, &mut played, &mut random),
-        false => within(count, &grouping, &mut random),
+        true => across(hosts.count, &grouping, &mut played, &mut random),
+        false => within(hosts.count, &grouping, &mut random),
     }))
 }
 

@@ -10,7 +10,6 @@ mod amounts;
 mod circle;
 mod fan;
 mod matching;
-mod networks;
 #[cfg(test)]
 mod tests;
 
@@ -34,8 +33,8 @@ pub struct Schedule {
     /// Whether the pairs of a round share one host, to or from which alone messages go.
     pub is_fan: bool,
     /// The most pairs that the schedule measures at the same time; `None`: a round of pairs.
-    most: Option<usize>,
-    rounds: fn(&Hosts, &Amounts, u64) -> Rounds,
+    pub(super) most: Option<usize>,
+    rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
 }
 
 /// All schedules; the first one is the default.
@@ -118,14 +117,10 @@ impl Schedule {
         SCHEDULES.iter().find(|schedule| schedule.name == name)
     }
 
-    /// The rounds of one pass. A limit on pairs at the same time splits rounds. Of several
-    /// networks, each has the rounds of its own members, and those of all are measured at the same
-    /// time.
-    pub fn rounds(&self, hosts: &Hosts, amounts: &Amounts, seed: u64) -> Rounds {
-        let rounds = match hosts.networks.is_empty() {
-            true => (self.rounds)(hosts, amounts, seed),
-            false => networks::rounds(hosts, |own| (self.rounds)(own, amounts, seed)),
-        };
+    /// The rounds of one pass, of members of one network. A limit on pairs at the same time splits
+    /// rounds.
+    pub fn rounds<'a>(&self, hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
+        let rounds = (self.rounds)(hosts, amounts, seed);
         let Some(most) = self.most.or(amounts.parallel) else { return rounds };
         Box::new(rounds.flat_map(move |round| {
             let parts: Vec<Pairs> = round.chunks(most.max(1)).map(<[_]>::to_vec).collect();

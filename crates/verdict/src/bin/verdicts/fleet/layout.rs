@@ -116,7 +116,7 @@ impl Layout {
         let rails: Vec<&str> = rails.iter().map(String::as_str).collect();
         match (self.devices, self.is_separate) {
             (1, _) => hosts,
-            (_, true) => hosts.apart(&rails),
+            (_, true) => hosts.apart("rail", &rails),
             (_, false) => hosts.grouped("rail", &rails.into_iter().map(Some).collect::<Vec<_>>()),
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use measure::random::Random;
 use verdict::fleet::{
-    Against as Of, Cell, Examined, Hosts, Place, Quantity, Thresholds, Verdict, Way, examine,
+    Against as Of, Examined, Hosts, Place, Quantity, Thresholds, Verdict, Way, examine, lasting,
 };
 
 pub(crate) use self::large::large;
@@ -287,20 +287,25 @@ fn run(fleet: &Fleet, hosts: &Hosts, truth: Truth, seed: u64) -> Examined {
         Kind::Symmetric => vec![latency],
         Kind::Both => vec![throughput, latency],
     };
-    let once = |truth: Truth, session: u64, earlier: Option<Vec<Cell>>| {
+    let asked = || quantities.iter().map(|(_, quantity)| quantity.clone()).collect();
+    let simulated = |truth: Truth, session: u64| {
         let mut truths: Vec<(bool, Truth)> =
             quantities.iter().map(|(directed, _)| (*directed, Truth::default())).collect();
         truths[0].1 = truth;
-        let mut simulated = Simulated::new(hosts, fleet.world, &truths, seed, session);
-        let asked = quantities.iter().map(|(_, quantity)| quantity.clone()).collect();
-        match examine(hosts, &fleet.layout.options(asked, earlier), &mut simulated) {
-            Ok(examined) => examined,
+        Simulated::new(hosts, fleet.world, &truths, seed, session)
+    };
+    let layout = fleet.layout;
+    let earlier = (layout.against == Against::Baseline).then(|| {
+        match lasting(hosts, &layout.options(asked(), None), &mut simulated(Truth::default(), 0)) {
+            Ok((mut cells, _)) => cells.swap_remove(0),
             Err(never) => match never {},
         }
-    };
-    let earlier = (fleet.layout.against == Against::Baseline)
-        .then(|| once(Truth::default(), 0, None).quantities.swap_remove(0).lasting);
-    once(truth, u64::from(earlier.is_some()), earlier)
+    });
+    let session = u64::from(earlier.is_some());
+    match examine(hosts, &layout.options(asked(), earlier), &mut simulated(truth, session)) {
+        Ok(examined) => examined,
+        Err(never) => match never {},
+    }
 }
 
 /// The effects of culprits: of hosts and groups with the first deficit, of pairs with the second.
