@@ -20,18 +20,13 @@ pub(crate) fn without_tests() -> Result<()> {
 /// Checks the format, lints and house rules.
 pub(crate) fn lints() -> Result<()> {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
-    shell::run(&[
-        "cargo",
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "--deny",
-        "warnings",
-    ])?;
+    let words: Vec<&str> = ["cargo"].into_iter().chain(LINTS.split(' ')).collect();
+    shell::run(&words)?;
     tidy::run()
 }
+
+/// The words of cargo that check lints.
+pub(crate) const LINTS: &str = "clippy --workspace --all-targets --all-features -- --deny warnings";
 
 /// The words of cargo that check the documentation: with all features, as the lints are, so that
 /// dependencies are checked once for both.

@@ -137,10 +137,26 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     result
 }
 
-/// Installs the missing packages that the stages need.
+/// Installs the missing packages that the stages need. Meanwhile, builds for the lints, which need
+/// none of them: an installation waits for the network and for the disk.
 fn packages() -> Result<()> {
     let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
-    install(&packages)
+    let built = std::thread::spawn(|| build_ahead(&[check::LINTS]));
+    let result = install(&packages);
+    // The stage that needs it says why something is not built.
+    let _ = built.join();
+    result
+}
+
+/// Runs cargo with each of these words at the lowest priority, until one fails.
+fn build_ahead(all: &[&str]) -> bool {
+    all.iter().all(|words| {
+        let words: Vec<&str> = ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
+        let (name, value) = check::NO_WARNINGS;
+        let mut command = shell::command(&words);
+        command.env(name, value).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
 }
 
 /// Checks licences, bans and sources of the dependencies with cargo-deny, which takes a minute to
@@ -170,17 +186,8 @@ fn test() -> Result<()> {
     let python = python()?;
     // First all CPUs build the tests.
     shell::run(&["cargo", "test", "--workspace", "--no-run", "--quiet"])?;
-    let built = std::thread::spawn(|| {
-        // A stage that builds in vain says why.
-        BUILT_AHEAD.iter().all(|words| {
-            let words: Vec<&str> =
-                ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
-            let (name, value) = check::NO_WARNINGS;
-            let mut command = shell::command(&words);
-            command.env(name, value).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        })
-    });
+    // A stage that builds in vain says why.
+    let built = std::thread::spawn(|| build_ahead(&BUILT_AHEAD));
     let result = check::test(&[("RDMASCOPE_REQUIRE", &required()), ("RDMASCOPE_PYTHON", &python)]);
     // It has ended long before.
     let _ = built.join();

@@ -8,7 +8,7 @@ use super::examined::{Against, Measurements, Place, Way, Why};
 use super::ground::{Ground, Levels};
 use super::lanes::{self, Steps};
 use super::model::Model;
-use super::probe::{Measured, Probe, Purpose};
+use super::probe::{AnyProbe, Measured, Purpose, Stopped};
 use super::robust::median;
 
 /// How often a pair is measured.
@@ -37,13 +37,13 @@ pub(super) fn at_once(hosts: usize) -> usize {
 }
 
 /// Measures suspect pairs again. Returns why each claim leaves; `None` if it stays.
-pub(super) fn look<P: Probe>(
+pub(super) fn look(
     models: &[Model],
     ground: &Ground,
     claims: &[Claim],
-    probe: &mut P,
+    probe: &mut AnyProbe<'_>,
     counts: &mut Measurements,
-) -> Result<Vec<Option<Why>>, P::Error> {
+) -> Result<Vec<Option<Why>>, Stopped> {
     let places: BTreeSet<[usize; 2]> = claims.iter().filter_map(|claim| pair(claim.place)).collect();
     if places.is_empty() {
         return Ok(vec![None; claims.len()]);

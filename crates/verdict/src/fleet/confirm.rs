@@ -15,7 +15,7 @@ use super::ground::{Ground, Levels};
 use super::hosts::Hosts;
 use super::lanes::{self, Steps};
 use super::model::Model;
-use super::probe::{Measured, Probe, Purpose};
+use super::probe::{AnyProbe, Measured, Purpose, Stopped};
 use super::relation::{contains, explains};
 use super::robust::median;
 
@@ -61,13 +61,13 @@ struct Visited {
 impl Case<'_> {
     /// Confirms or clears all claims: what contains others first, and what it does not explain
     /// afterwards.
-    pub(super) fn settle<P: Probe>(
+    pub(super) fn settle(
         &self,
         claims: Vec<Claim>,
-        probe: &mut P,
+        probe: &mut AnyProbe<'_>,
         counts: &mut Measurements,
         budget: &mut Budget,
-    ) -> Result<Outcome, P::Error> {
+    ) -> Result<Outcome, Stopped> {
         let mut outcome = Outcome::default();
         let mut open = claims;
         while !open.is_empty() {
@@ -233,13 +233,13 @@ impl Case<'_> {
     }
 
     /// Measures all places in each visit.
-    fn visit<P: Probe>(
+    fn visit(
         &self,
         ground: &Ground,
         experiments: BTreeMap<Place, Experiment>,
-        probe: &mut P,
+        probe: &mut AnyProbe<'_>,
         counts: &mut Measurements,
-    ) -> Result<BTreeMap<Place, Visited>, P::Error> {
+    ) -> Result<BTreeMap<Place, Visited>, Stopped> {
         let of = |(place, experiment)| (place, Visited { experiment, given: Vec::new() });
         let mut visited: BTreeMap<Place, Visited> = experiments.into_iter().map(of).collect();
         let mut series: Vec<Steps> = visited.values().map(|one| one.experiment.steps()).collect();

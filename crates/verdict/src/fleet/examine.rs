@@ -15,7 +15,7 @@ use super::hosts::Hosts;
 use super::load::{self, Loaded};
 use super::model::Model;
 use super::options::Options;
-use super::probe::Probe;
+use super::probe::{AnyProbe, Stopped};
 use super::screening::{Asked, Screening};
 
 /// The most suspect pairs that are looked at again, as a multiple of the number of hosts.
@@ -31,7 +31,7 @@ struct Screened {
 }
 
 impl Screened {
-    fn of<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Self, P::Error> {
+    fn of(hosts: &Hosts, options: &Options, probe: &mut AnyProbe<'_>) -> Result<Self, Stopped> {
         let mut counts = Measurements::default();
         let mut screening = Screening::run(hosts, options, probe, &mut counts)?;
         counts.passes = screening.passes;
@@ -49,21 +49,21 @@ impl Screened {
 }
 
 /// Measures what [`lasting()`](super::lasting()) returns of a fleet of one network.
-pub(super) fn lasting<P: Probe>(
+pub(super) fn lasting(
     hosts: &Hosts,
     options: &Options,
-    probe: &mut P,
-) -> Result<(Vec<Vec<Cell>>, usize), P::Error> {
+    probe: &mut AnyProbe<'_>,
+) -> Result<(Vec<Vec<Cell>>, usize), Stopped> {
     let screened = Screened::of(hosts, options, probe)?;
     Ok((screened.models.iter().map(Model::lasting).collect(), screened.counts.passes))
 }
 
 /// Examines a fleet of one network ([`examine()`](super::examine())).
-pub(super) fn examine<P: Probe>(
+pub(super) fn examine(
     hosts: &Hosts,
     options: &Options,
-    probe: &mut P,
-) -> Result<Examined, P::Error> {
+    probe: &mut AnyProbe<'_>,
+) -> Result<Examined, Stopped> {
     let Screened { screening, mut models, mut budget, mut counts } = Screened::of(hosts, options, probe)?;
     let most = PAIRS_PER_HOST * hosts.count;
     let mut undecided = Vec::new();

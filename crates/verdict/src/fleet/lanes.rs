@@ -1,20 +1,20 @@
 //! Measurements outside the schedule: almost nothing else runs beside them.
 
 use super::examined::Measurements;
-use super::probe::{Measured, Probe, Purpose, Round, is_missing};
+use super::probe::{AnyProbe, Measured, Purpose, Round, Stopped, is_missing};
 
 /// Measurements of one pair after the other.
 pub(super) type Steps = Vec<[usize; 2]>;
 
 /// Measures several series of steps. Each series is in order, and at most `at_once` disjoint pairs,
 /// of different series, are measured at the same time. Returns what each step gave.
-pub(super) fn run<P: Probe>(
-    probe: &mut P,
+pub(super) fn run(
+    probe: &mut AnyProbe<'_>,
     series: &[Steps],
     at_once: usize,
     purpose: Purpose,
     counts: &mut Measurements,
-) -> Result<Vec<Vec<Measured>>, P::Error> {
+) -> Result<Vec<Vec<Measured>>, Stopped> {
     let mut given: Vec<Vec<Measured>> = series.iter().map(|_| Vec::new()).collect();
     let mut waiting = (0..series.len()).filter(|&one| !series[one].is_empty());
     let mut open: Vec<usize> = Vec::new();

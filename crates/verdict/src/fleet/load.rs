@@ -10,7 +10,7 @@ use super::examined::{Against, Congestion, Measurements, Place, Way, Why};
 use super::hosts::Hosts;
 use super::model::Model;
 use super::options::Options;
-use super::probe::{Measured, Probe, Purpose, Round};
+use super::probe::{AnyProbe, Measured, Purpose, Round, Stopped};
 use super::relation::explains;
 use super::robust::median;
 use super::schedule::Pairs;
@@ -44,15 +44,15 @@ pub(super) struct Loaded {
 
 /// Measures rounds again in which cleared suspects were beyond their threshold. A missed
 /// expectation decides the verdict: all of these are measured again.
-pub(super) fn look<P: Probe>(
+pub(super) fn look(
     hosts: &Hosts,
     options: &Options,
     models: &[Model],
     cleared: &[(Claim, Why)],
-    probe: &mut P,
+    probe: &mut AnyProbe<'_>,
     counts: &mut Measurements,
     budget: &mut Budget,
-) -> Result<Loaded, P::Error> {
+) -> Result<Loaded, Stopped> {
     let is_slow = |claim: &Claim| claim.screened < claim.bound;
     let is_measured = |why: &Why| matches!(why, Why::Again(_) | Why::Isolation(_));
     let mut suspects: Vec<&(Claim, Why)> =
@@ -111,12 +111,12 @@ pub(super) fn look<P: Probe>(
 }
 
 /// Measures rounds again, each with its number.
-fn measure<P: Probe>(
+fn measure(
     models: &[Model],
     rounds: impl Iterator<Item = (usize, Pairs)>,
-    probe: &mut P,
+    probe: &mut AnyProbe<'_>,
     counts: &mut Measurements,
-) -> Result<Vec<Again>, P::Error> {
+) -> Result<Vec<Again>, Stopped> {
     let mut again = Vec::new();
     for (round, pairs) in rounds {
         for _ in 0..REPETITIONS {

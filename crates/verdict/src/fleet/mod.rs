@@ -120,10 +120,10 @@ pub use schedule::{Amounts, SCHEDULES, Schedule};
 ///
 /// Only those of the probe.
 pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Examined, P::Error> {
-    match hosts.networks {
+    probe::with(probe, |probe| match hosts.networks {
         None => examine::examine(hosts, options, probe),
         Some(_) => networks::examine(hosts, options, probe),
-    }
+    })
 }
 
 /// Measures what a later examination compares with ([`Quantity::baseline`]): the cells of each
@@ -138,8 +138,8 @@ pub fn lasting<P: Probe>(
     options: &Options,
     probe: &mut P,
 ) -> Result<(Vec<Vec<Cell>>, usize), P::Error> {
-    match hosts.networks {
+    probe::with(probe, |probe| match hosts.networks {
         None => examine::lasting(hosts, options, probe),
         Some(_) => networks::lasting(hosts, options, probe),
-    }
+    })
 }

@@ -18,7 +18,7 @@ use super::examined::{
 };
 use super::hosts::Hosts;
 use super::options::Options;
-use super::probe::{Measured, Probe, Purpose, Round, TimeLeft};
+use super::probe::{AnyProbe, Measured, Probe, Purpose, Round, Stopped, TimeLeft};
 use super::robust::median;
 use super::schedule::Pairs;
 
@@ -57,9 +57,6 @@ enum Turn {
     UnderLoad,
 }
 
-/// The end of an examination whose probe failed.
-struct Stopped;
-
 /// The probe of one examination.
 struct Remote {
     asks: Sender<Asked>,
@@ -78,11 +75,11 @@ struct Line<'a> {
 }
 
 /// Examines each network ([`examine()`](super::examine())).
-pub(super) fn examine<P: Probe>(
+pub(super) fn examine(
     hosts: &Hosts,
     options: &Options,
-    probe: &mut P,
-) -> Result<Examined, P::Error> {
+    probe: &mut AnyProbe<'_>,
+) -> Result<Examined, Stopped> {
     let networks = Network::all(hosts, options);
     let (found, rounds) = each(&networks, options, probe, |Network { hosts, options, .. }, remote| {
         super::examine::examine(hosts, options, remote)
@@ -93,11 +90,11 @@ pub(super) fn examine<P: Probe>(
 }
 
 /// What of each network lasts ([`lasting()`](super::lasting())).
-pub(super) fn lasting<P: Probe>(
+pub(super) fn lasting(
     hosts: &Hosts,
     options: &Options,
-    probe: &mut P,
-) -> Result<(Vec<Vec<Cell>>, usize), P::Error> {
+    probe: &mut AnyProbe<'_>,
+) -> Result<(Vec<Vec<Cell>>, usize), Stopped> {
     let networks = Network::all(hosts, options);
     let (found, _) = each(&networks, options, probe, |Network { hosts, options, .. }, remote| {
         super::examine::lasting(hosts, options, remote)
@@ -112,12 +109,12 @@ pub(super) fn lasting<P: Probe>(
 
 /// Runs an examination of each network, and answers all of them. Returns what they found, and the
 /// rounds of the screening.
-fn each<P: Probe, T: Send>(
+fn each<T: Send>(
     networks: &[Network],
     options: &Options,
-    probe: &mut P,
+    probe: &mut AnyProbe<'_>,
     examine: impl Fn(&Network, &mut Remote) -> Result<T, Stopped> + Sync,
-) -> Result<(Vec<T>, usize), P::Error> {
+) -> Result<(Vec<T>, usize), Stopped> {
     let most = options.schedule.most.or(options.amounts.parallel).unwrap_or(usize::MAX);
     std::thread::scope(|scope| {
         let begin = |network| {
@@ -141,7 +138,7 @@ fn each<P: Probe, T: Send>(
 }
 
 /// Answers all examinations until they have ended. Returns the rounds of the screening.
-fn serve<P: Probe>(mut lines: Vec<Line>, most: usize, probe: &mut P) -> Result<usize, P::Error> {
+fn serve(mut lines: Vec<Line>, most: usize, probe: &mut AnyProbe<'_>) -> Result<usize, Stopped> {
     let mut rounds = 0;
     loop {
         for line in &mut lines {
@@ -186,7 +183,7 @@ fn serve<P: Probe>(mut lines: Vec<Line>, most: usize, probe: &mut P) -> Result<u
 }
 
 /// Measures rounds of several networks at the same time.
-fn measure<P: Probe>(asked: Vec<(&mut Line, Round)>, probe: &mut P) -> Result<(), P::Error> {
+fn measure(asked: Vec<(&mut Line, Round)>, probe: &mut AnyProbe<'_>) -> Result<(), Stopped> {
     let Some((_, Round { purpose, .. })) = asked.first() else { return Ok(()) };
     let pairs: Pairs = asked.iter().flat_map(|(_, round)| round.pairs.iter().copied()).collect();
     let mut measured = probe.round(&Round { purpose: *purpose, pairs })?.into_iter();

@@ -41,6 +41,59 @@ pub trait Probe {
     }
 }
 
+/// The probe has failed, and its error is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopped;
+
+/// The probe that the procedure asks: of one type, so that the program has it once.
+pub(super) type AnyProbe<'a> = dyn Probe<Error = Stopped> + 'a;
+
+/// Runs a procedure with a probe, whose error it does not know.
+pub(super) fn with<P: Probe, T>(
+    probe: &mut P,
+    run: impl FnOnce(&mut AnyProbe<'_>) -> Result<T, Stopped>,
+) -> Result<T, P::Error> {
+    let mut kept = Kept { probe, error: None };
+    run(&mut kept).map_err(|Stopped| kept.error.expect("a procedure stops when its probe has failed"))
+}
+
+/// A probe that keeps its error.
+struct Kept<'p, P: Probe> {
+    probe: &'p mut P,
+    error: Option<P::Error>,
+}
+
+impl<P: Probe> Kept<'_, P> {
+    fn keep<T>(&mut self, result: Result<T, P::Error>) -> Result<T, Stopped> {
+        result.map_err(|error| {
+            self.error = Some(error);
+            Stopped
+        })
+    }
+}
+
+impl<P: Probe> Probe for Kept<'_, P> {
+    type Error = Stopped;
+
+    fn round(&mut self, round: &Round) -> Result<Vec<Measured>, Stopped> {
+        let measured = self.probe.round(round);
+        self.keep(measured)
+    }
+
+    fn visit(&mut self, hosts: &[usize]) -> Result<(), Stopped> {
+        let visited = self.probe.visit(hosts);
+        self.keep(visited)
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.probe.goes_on()
+    }
+
+    fn time_left(&mut self) -> Option<TimeLeft> {
+        self.probe.time_left()
+    }
+}
+
 /// The time that is left after the screening, in rounds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TimeLeft {

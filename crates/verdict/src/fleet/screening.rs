@@ -9,7 +9,7 @@ use super::fit::Fit;
 use super::hosts::Hosts;
 use super::lanes::{self, Steps};
 use super::options::{Options, Quantity};
-use super::probe::{Measured, Probe, Purpose, Reading, Round, is_missing};
+use super::probe::{AnyProbe, Measured, Purpose, Reading, Round, Stopped, is_missing};
 use super::robust::{median, median_of};
 
 /// A round with fewer cells has no median of its own.
@@ -73,12 +73,12 @@ pub(super) struct Table {
 
 impl Screening {
     /// Measures the passes over the schedule, as far as time allows.
-    pub(super) fn run<P: Probe>(
+    pub(super) fn run(
         hosts: &Hosts,
         options: &Options,
-        probe: &mut P,
+        probe: &mut AnyProbe<'_>,
         counts: &mut Measurements,
-    ) -> Result<Self, P::Error> {
+    ) -> Result<Self, Stopped> {
         let values = vec![Vec::new(); options.quantities.len()];
         let mut screening = Self { values, none: Vec::new(), passes: 0 };
         for pass in 0..options.passes() {
@@ -155,14 +155,14 @@ impl Screening {
     }
 
     /// Measures lost pairs once more.
-    pub(super) fn again<P: Probe>(
+    pub(super) fn again(
         &mut self,
         pairs: &[([usize; 2], u32)],
         options: &Options,
         at_once: usize,
-        probe: &mut P,
+        probe: &mut AnyProbe<'_>,
         counts: &mut Measurements,
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stopped> {
         let series: Vec<Steps> = pairs.iter().map(|(pair, _)| vec![*pair]).collect();
         let given = lanes::run(probe, &series, at_once, Purpose::Again { repetition: 0 }, counts)?;
         for ((pair, round), measured) in pairs.iter().zip(given.concat()) {

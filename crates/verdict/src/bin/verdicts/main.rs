@@ -36,7 +36,7 @@ With --hosts, the program examines one fleet of N hosts, of which one is slow. I
 of the program is that of the schedule and of the model.
 
   --quick         fewer trials, in less than two minutes on one CPU (the default)
-  --full          enough trials to prove each bar, in about 45 minutes on two CPUs
+  --full          enough trials to prove each bar, in about an hour on two CPUs
   --only WORD     only rows whose name contains WORD, such as `fleet`, `n=32`, `noise A` or `pair`
   --seed N        other random numbers (default 1)
   --fleets N      measure N fleets for each row, each takes about 30 s; 368 without an error prove a bar of 1 %
