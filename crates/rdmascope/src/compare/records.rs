@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ::report::SampleSource;
 use ::report::compare::Session;
+use ::report::fleet::scheduled;
 use anyhow::Context;
+use measure::record::Point;
 use measure::store::{RUN_FILE, RunReader};
 
 use crate::failure::{Usage, harmless};
@@ -69,8 +71,8 @@ pub(super) struct Records {
     runs: Vec<(String, Source)>,
 }
 
-/// A run that gives its samples.
-struct Source(RunReader);
+/// A run that gives its samples, and the points of it that are compared.
+struct Source(RunReader, Option<Vec<Point>>);
 
 impl SampleSource for Source {
     fn load(&self, path: &str) -> Result<Vec<u64>, String> {
@@ -80,7 +82,10 @@ impl SampleSource for Source {
 
 impl Records {
     pub(super) fn new(runs: Vec<RunReader>) -> Self {
-        let named = |run: RunReader| (run.dir().display().to_string(), Source(run));
+        let named = |run: RunReader| {
+            let scheduled = run.run().fleet.as_ref().map(|fleet| scheduled(fleet, run.points()));
+            (run.dir().display().to_string(), Source(run, scheduled))
+        };
         Self { runs: runs.into_iter().map(named).collect() }
     }
 
@@ -90,5 +95,6 @@ impl Records {
 }
 
 fn session((name, source): &(String, Source)) -> Session<'_> {
-    Session { name, run: source.0.run(), points: source.0.points(), samples: source }
+    let points = source.1.as_deref().unwrap_or_else(|| source.0.points());
+    Session { name, run: source.0.run(), points, samples: source }
 }

@@ -129,8 +129,8 @@ pub(crate) struct FleetArguments {
     /// Print the verdict as one JSON object, and the text on standard error.
     #[arg(long)]
     pub(super) json: bool,
-    /// Go on with the fleet in this directory, which was stopped or killed, with the same command
-    /// line. Pairs that were measured are not measured again.
+    /// Go on with the fleet in this directory, which was stopped or killed: its record has all
+    /// other options. Pairs that were measured are not measured again.
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub(super) resume: Option<PathBuf>,
 }

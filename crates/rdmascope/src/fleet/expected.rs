@@ -142,6 +142,8 @@ pub(super) struct Baseline {
     fleet: Fleet,
     /// The passes that it had time for.
     passes: usize,
+    /// Whether it named a culprit.
+    pub(super) has_culprits: bool,
     cells: Vec<(String, Cells)>,
 }
 
@@ -159,7 +161,8 @@ impl Baseline {
             (row.name.to_owned(), cells.collect())
         };
         let cells = question.rows.iter().zip(found).map(values).collect();
-        Ok(Self { plan: run.plan, fleet, passes, cells })
+        let has_culprits = fleet.examined.as_ref().is_some_and(|said| said["verdict"] == "culprits");
+        Ok(Self { plan: run.plan, fleet, passes, has_culprits, cells })
     }
 
     /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of

@@ -15,7 +15,7 @@ mod probe;
 mod time;
 mod voice;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,6 +40,7 @@ use self::voice::Voice;
 use crate::failure::{NOT_MET, UNDECIDED, Usage, harmless, told};
 use crate::report::write_html;
 use crate::run::directory;
+use crate::sink::warnings::NOT_PINNED;
 use crate::{resume, sink, stdout};
 
 /// Examines a fleet.
@@ -70,16 +71,21 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     let (mut agents, asked) = started(arguments, &way, &members, &interrupt, &mut voice)?;
     let starting = began.elapsed();
     let mut run = begun(arguments, words, members, &asked, &agents);
-    if let Some(pairs) = pin(&mut agents, &run.environments, arguments)
-        && !question_of(&run)?.options.schedule.is_fan
-        && let Some(fleet) = &mut run.fleet
-    {
-        // More pairs would measure how the system shares its CPUs.
-        fleet.parallel.get_or_insert(pairs);
+    if let Some(pairs) = pin(&mut agents, &run.environments, arguments) {
+        if arguments.cpu.is_none() {
+            run.warnings.retain(|warning| warning != NOT_PINNED);
+        }
+        if !question_of(&run)?.options.schedule.is_fan
+            && let Some(fleet) = &mut run.fleet
+        {
+            // More pairs would measure how the system shares its CPUs.
+            fleet.parallel.get_or_insert(pairs);
+        }
     }
     expect(arguments, &limits, &mut run, &asked, baseline.as_ref(), &mut agents)?;
     run.warnings.iter().for_each(|warning| voice.warning(warning));
     let question = question_of(&run)?;
+    run.points_planned = question.points();
     let writer = RunWriter::create(out, &run)?;
     let has_suspects = question.has_suspects();
     let time = Time::of(arguments, has_suspects, starting, Duration::ZERO);
@@ -94,6 +100,7 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
         run,
         specs: specs(&asked),
         voice,
+        failures: BTreeSet::new(),
         next_id: 0,
         visited: Vec::new(),
         rest: time.next_visit(),
@@ -151,6 +158,7 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         run,
         specs: specs(&asked),
         voice,
+        failures: BTreeSet::new(),
         next_id,
         visited: Vec::new(),
         rest: time.next_visit(),

@@ -8,7 +8,7 @@ use bench::point::PointSpec;
 use bench::process::fleet::{Fleet, Group};
 use bench::process::sink::Sink;
 use measure::clock::Deadline;
-use measure::record::{self, InFleet, Point, Run};
+use measure::record::{self, InFleet, Point, Run, Status};
 use measure::store::RunWriter;
 use report::fleet::{Replay, Step};
 use verdict::fleet::{Measured, Probe, Purpose, Round, TimeLeft};
@@ -27,6 +27,8 @@ pub(super) struct Measuring<'i> {
     /// The point of each quantity.
     pub(super) specs: BTreeMap<&'static str, PointSpec>,
     pub(super) voice: Voice,
+    /// The reasons of failed points that were said.
+    pub(super) failures: BTreeSet<String>,
     /// The number of the next point.
     pub(super) next_id: u64,
     /// Members whose agents are started again before the next measurement.
@@ -64,10 +66,20 @@ impl Measuring<'_> {
             point.axes.insert(PAIR.to_owned(), self.names(pair).into());
         }
         self.writer.append_all(&points)?;
+        points.iter().for_each(|point| self.note_failure(point));
         points.iter().for_each(|point| self.replay.add(point));
         self.voice.ended(points.len());
         self.note_left(pairs.into_iter().flatten())?;
         Ok(())
+    }
+
+    /// Says why a point has failed, for the first few reasons.
+    fn note_failure(&mut self, point: &Point) {
+        let Status::Failed { error } = &point.status else { return };
+        if self.failures.len() < FAILURES_MAX && self.failures.insert(error.clone()) {
+            let pair = point.axes.get(PAIR).and_then(|pair| pair.as_str()).unwrap_or_default();
+            self.voice.warning(&format!("{pair}: {}: {error}", point.experiment));
+        }
     }
 
     /// The names of members, as the path of messages from the first to the second.
@@ -171,6 +183,8 @@ impl Probe for Measuring<'_> {
 
 /// The axis of a point that names its members, in rank order.
 const PAIR: &str = "pair";
+/// The reasons of failed points that are said.
+const FAILURES_MAX: usize = 3;
 
 /// What a round is for, in words for the progress.
 fn phase(purpose: Purpose) -> String {

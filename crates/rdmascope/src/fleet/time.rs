@@ -83,7 +83,7 @@ pub(super) fn warning(arguments: &FleetArguments) -> Option<String> {
             format_duration(arguments.time.unwrap_or_default()),
             format_duration(apart),
             format_duration(arguments.visits_apart),
-            format_duration(apart / VISITS),
+            format_duration(Duration::from_millis((apart / VISITS).as_millis() as u64)),
         )
     })
 }

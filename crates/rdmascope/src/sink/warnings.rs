@@ -61,7 +61,7 @@ pub(crate) fn of(run: &Run) -> Vec<String> {
 }
 
 /// What ranks without a CPU of their own do to numbers.
-const NOT_PINNED: &str =
+pub(crate) const NOT_PINNED: &str =
     "the ranks are not pinned to separate CPUs: numbers may be several times too low or too high";
 /// The warning about the numbers of softdev.
 const OF_MEMORY: &str =

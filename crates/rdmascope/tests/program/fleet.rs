@@ -389,6 +389,10 @@ fn limits_and_an_earlier_fleet_are_compared_with() {
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert_eq!(named(&scratch.record("fleet").0), ["h5"], "{}", ended.stdout);
+    // Of a fleet, all pairs together are a point of each quantity.
+    let ended = scratch.run(&["compare", "before", "fleet", "--anyway"]);
+    assert_words(&ended.stdout, &["throughput of one direction", "verdict: same (2 same)"]);
+    assert!(!ended.stdout.contains("->") && !ended.stdout.contains("only in"), "{}", ended.stdout);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use measure::units::Dimension;
 use super::asked::Session;
 use crate::Error;
 use crate::repeated::path;
+use crate::series_table::carriers;
 
 /// The path of a median latency.
 const MEDIAN: &str = "latency.p50_ns";
@@ -36,21 +37,22 @@ impl<'a> Number<'a> {
     /// If there is none, or neither larger nor smaller is better.
     pub(super) fn named<'p>(
         path: &'a str,
-        mut points: impl Iterator<Item = &'p Point>,
+        points: impl Iterator<Item = &'p Point> + Clone,
         patterns: Patterns,
     ) -> Result<Self, Error> {
         let Some(found) = patterns.find(path) else {
             let known = patterns.examples(path).join(", ");
             return Err(Error::NoSuchQuantity { path: path.to_owned(), known });
         };
-        let of_points = points.find_map(|point| patterns.find_at(point, path)?.counted(point));
+        let of_points = points.clone().find_map(|point| patterns.find_at(point, path)?.counted(point));
         let better = found.unit().better().or(of_points.map(|counted| counted.better));
         if better.is_none() && found.quantity.counted.is_none() {
             return Err(Error::NoBetter { path: path.to_owned(), quantity: found.unit().name() });
         }
         // Without any point that says what is better there is no number either.
         let sign = if better == Some(Better::Less) { -1.0 } else { 1.0 };
-        Ok(Self { path, help: found.help(), sign, is_time: found.unit() == Dimension::Time })
+        let help = found.help().replace("{}", carriers(points));
+        Ok(Self { path, help, sign, is_time: found.unit() == Dimension::Time })
     }
 
     /// The paths of some numbers of a point that can be compared.

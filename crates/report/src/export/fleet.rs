@@ -52,7 +52,16 @@ fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
     match fleet.left.get(&index) {
         _ if !said.is_empty() => Outcome::Failure(said),
         Some(reason) => Outcome::Skipped(format!("left out: {reason}")),
-        None => Outcome::Passed,
+        None => {
+            let place = Some(Place::Host(index as usize));
+            let of_member = open(fleet, &found.examined).filter(|undecided| undecided.place == place);
+            let reasons: Vec<String> =
+                of_member.map(|undecided| found.words().undecided(undecided)).collect();
+            match reasons[..] {
+                [] => Outcome::Passed,
+                _ => Outcome::Skipped(format!("not decided: {}", reasons.join("; "))),
+            }
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub use outcome::{Outcome, outcome};
 pub(crate) use outcome::{culprits, missed, open};
 pub(crate) use quantiles::SHARES;
 pub use question::{Question, ROUNDS_MAX};
-pub use replay::{Missing, Replay, Step, examined, lasting};
+pub use replay::{Missing, Replay, Step, examined, lasting, scheduled};
 pub(crate) use rows::rows;
 pub use tails::Tails;
 pub use text::{of_record, text};

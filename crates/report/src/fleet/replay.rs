@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use measure::record::{Fleet, Point};
+use measure::record::{Fleet, InFleet, Point};
 use verdict::fleet::{Cell, Examined, Measured, Place, Probe, Purpose, Reading, Round, TimeLeft, examine};
 
 use super::question::Question;
@@ -214,6 +214,20 @@ pub fn lasting(
 ) -> Result<(Vec<Vec<Cell>>, usize), Missing> {
     let mut replay = Replay::new(question, fleet, points);
     verdict::fleet::lasting(&question.hosts, &question.options, &mut replay)
+}
+
+/// Returns the points of a fleet's schedule without the names of their pairs: those of all pairs
+/// together tell one fleet from another. Suspects were measured again more often than others.
+pub fn scheduled(fleet: &Fleet, points: &[Point]) -> Vec<Point> {
+    let rounds = fleet.examined.as_ref().and_then(|said| said["measurements"]["rounds"].as_u64());
+    let is_scheduled = |place: &InFleet| rounds.is_none_or(|rounds| place.round < rounds);
+    let scheduled = points.iter().filter(|point| point.fleet.as_ref().is_some_and(is_scheduled)).cloned();
+    scheduled
+        .map(|mut point| {
+            point.axes.remove("pair");
+            point
+        })
+        .collect()
 }
 
 /// Whether all quantities and members that were found are those of the question.

@@ -202,7 +202,7 @@ impl<'a> Words<'a> {
             Why::Explained(place) => format!("explained by {}", self.names.place(place, None)),
             Why::TooMany => "more pairs were suspect than are measured again".to_owned(),
             Why::NotMeasured => "it could not be measured in isolation".to_owned(),
-            Why::NoTime => "no time was left to measure it again".to_owned(),
+            Why::NoTime => "the rest of --time is too short to measure it again".to_owned(),
         };
         format!("{name}: {}: {} {than} at first; {why}", row.name, by(row, cleared.screened))
     }
@@ -225,7 +225,8 @@ impl<'a> Words<'a> {
             }
             Reason::TooFewCells(cells) => {
                 format!(
-                    "each member has {cells} measured pairs, and four are needed: give it more --time or --rounds"
+                    "each member has {}, and four are needed: give it more --time or --rounds",
+                    counted(cells as u64, "measured pair")
                 )
             }
             Reason::TooNoisy => {
@@ -246,7 +247,8 @@ impl<'a> Words<'a> {
             }
             Reason::NotConfirmable => "it was suspect and could not be measured again".to_owned(),
             Reason::NoTime => {
-                "it was suspect, and no time was left to measure it again: give it more --time".to_owned()
+                "it was suspect, and the rest of --time is too short to measure it again: 10min is mostly enough"
+                    .to_owned()
             }
         };
         format!("{}{quantity}{reason}", place.unwrap_or_default())

@@ -57,13 +57,7 @@ impl SeriesTable {
             _ => series,
         };
         let published = published::columns(figure, &x, &xs, &series);
-        let direction = |p: &&Point| p.throughput.as_ref().map(|throughput| throughput.direction);
-        let several = shown.iter().filter_map(direction).find_map(|direction| match direction {
-            Direction::Load => Some("all loaders"),
-            Direction::Pairs => Some("all pairs"),
-            Direction::BiOne | Direction::BiTotal | Direction::Uni => None,
-        });
-        let carriers = several.unwrap_or("one direction");
+        let carriers = carriers(shown.iter().copied());
         let help = run.patterns.find(&y).map(|found| found.help().replace("{}", carriers));
         let counted = shown.iter().find_map(|point| run.patterns.find_at(point, &y)?.counted(point));
         let mut what = help.unwrap_or_else(|| y.clone());
@@ -95,6 +89,16 @@ pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, V
     let names = split::names(&figure.series, shown, "", None, false);
     let groups = split::groups(&names, shown, None);
     groups.into_iter().map(|(key, points)| (split::label(&names, &key), points)).collect()
+}
+
+/// Whose throughput the points have, in words.
+pub(crate) fn carriers<'p>(mut points: impl Iterator<Item = &'p Point>) -> &'static str {
+    let several = points.find_map(|point| match point.throughput.as_ref()?.direction {
+        Direction::Load => Some("all loaders"),
+        Direction::Pairs => Some("all pairs"),
+        Direction::BiOne | Direction::BiTotal | Direction::Uni => None,
+    });
+    several.unwrap_or("one direction")
 }
 
 /// The middle of the values; the mean of the middle two of an even number.

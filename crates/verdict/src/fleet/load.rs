@@ -57,7 +57,11 @@ pub(super) fn look(
     let is_measured = |why: &Why| matches!(why, Why::Again(_) | Why::Isolation(_));
     let mut suspects: Vec<&(Claim, Why)> =
         cleared.iter().filter(|(claim, why)| is_slow(claim) && is_measured(why)).collect();
-    suspects.sort_by(|(a, _), (b, _)| b.against.cmp(&a.against).then(b.severity().total_cmp(&a.severity())));
+    // What contains pairs comes before them: the rounds of pairs alone would leave no room for it.
+    suspects.sort_by(|(a, _), (b, _)| {
+        let by_place = b.against.cmp(&a.against).then(a.is_pair().cmp(&b.is_pair()));
+        by_place.then(b.severity().total_cmp(&a.severity()))
+    });
     let mut rounds = BTreeSet::new();
     let mut unknown = Vec::new();
     let mut chosen = Vec::new();

@@ -218,6 +218,27 @@ fn what_is_slow_under_load_only_is_congestion() {
 }
 
 #[test]
+fn paths_between_groups_that_are_slow_under_load_only_are_congestion() {
+    let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host / 4)).collect();
+    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+    let hosts = Hosts::new(24).grouped("group", &labels);
+    let is_across = |[from, to]: [usize; 2]| [from / 4, to / 4] == [1, 5];
+    let examined = run(&hosts, &options("all-pairs"), |asked| {
+        let is_slow = asked.quantity == 0 && is_across([asked.from, asked.to]) && asked.round.pairs.len() > 2;
+        Some(if is_slow { -0.4 } else { 0.0 })
+    });
+    assert_eq!(named(&examined), BTreeSet::new());
+    let congestion: Vec<(Place, Way)> =
+        examined.congestion.iter().map(|found| (found.place, found.way)).collect();
+    assert_eq!(
+        congestion,
+        [(Place::Between { grouping: 0, a: 1, b: 5 }, Way::Send)],
+        "{:?}",
+        examined.cleared
+    );
+}
+
+#[test]
 fn a_pair_that_was_slow_once_is_neither_culprit_nor_congestion() {
     let examined = run(&Hosts::new(16), &options("all-pairs"), |asked| {
         let is_screening = matches!(asked.round.purpose, Purpose::Screening { .. });
