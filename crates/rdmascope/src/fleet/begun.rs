@@ -100,9 +100,9 @@ pub(super) fn expect(
         let new = new.join(", ");
         run.warnings.push(format!("not compared with the baseline, which does not have them: {new}"));
     }
-    if baseline.is_some_and(|baseline| baseline.has_culprits) {
-        let words = "the baseline has culprits: make one while no host is slow";
-        run.warnings.push(words.to_owned());
+    if let Some(doubt) = baseline.and_then(|baseline| baseline.doubt) {
+        run.warnings
+            .push(format!("the baseline {doubt}: a host that was slow in it may be so without notice"));
     }
     fleet.baseline = arguments.baseline.as_ref().map(|directory| directory.display().to_string());
     for quantity in &mut fleet.quantities {

@@ -142,8 +142,8 @@ pub(super) struct Baseline {
     fleet: Fleet,
     /// The passes that it had time for.
     passes: usize,
-    /// Whether it named a culprit.
-    pub(super) has_culprits: bool,
+    /// Why a slow host may be in it.
+    pub(super) doubt: Option<&'static str>,
     cells: Vec<(String, Cells)>,
 }
 
@@ -161,8 +161,14 @@ impl Baseline {
             (row.name.to_owned(), cells.collect())
         };
         let cells = question.rows.iter().zip(found).map(values).collect();
-        let has_culprits = fleet.examined.as_ref().is_some_and(|said| said["verdict"] == "culprits");
-        Ok(Self { plan: run.plan, fleet, passes, has_culprits, cells })
+        let has_culprits = |said: &Value| said["culprits"].as_array().is_some_and(|all| !all.is_empty());
+        let doubt = match fleet.examined.as_ref() {
+            None => Some("has not ended"),
+            Some(said) if has_culprits(said) => Some("has culprits"),
+            Some(said) if said["verdict"] == "undecided" => Some("is not decided"),
+            Some(_) => None,
+        };
+        Ok(Self { plan: run.plan, fleet, passes, doubt, cells })
     }
 
     /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of

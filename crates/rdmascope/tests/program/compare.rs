@@ -48,9 +48,11 @@ fn turns_of_one_build_are_not_worse_and_ends_with_0() {
 
 #[test]
 fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
+    /// One disturbed turn must not decide: of six pairs, the interval has all of them.
+    const PAIRS: &str = "10";
     let scratch = Scratch::alone();
     let commands = [LONG, LONGER];
-    let ended = by_turns(&scratch, "6", commands, "turns", &["--html", "page.html"]);
+    let ended = by_turns(&scratch, PAIRS, commands, "turns", &["--html", "page.html"]);
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stdout.ends_with(" verdict: worse\n"), "{ended:?}");
     // A pipe gets the commands as they are, in a line each.
@@ -62,7 +64,7 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
     assert!(!page.contains("<script"), "the page needs no script");
 
     // All turns are there: the same command measures nothing and says the same.
-    let again = by_turns(&scratch, "6", commands, "turns", &["--format", "json"]);
+    let again = by_turns(&scratch, PAIRS, commands, "turns", &["--format", "json"]);
     assert!(again.status == Some(3) && !again.stderr.contains("turn 1 "), "{again:?}");
     let row = &json(&again)["rows"][0];
     let [low, high] = [0, 1].map(|end| row["interval"][end].as_f64().unwrap());

@@ -53,8 +53,19 @@ fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
         _ if !said.is_empty() => Outcome::Failure(said),
         Some(reason) => Outcome::Skipped(format!("left out: {reason}")),
         None => {
-            let place = Some(Place::Host(index as usize));
-            let of_member = open(fleet, &found.examined).filter(|undecided| undecided.place == place);
+            let member = index as usize;
+            let hosts = &found.question.hosts;
+            let is_of = |grouping: usize, group: usize| {
+                hosts.groupings.get(grouping).and_then(|grouping| grouping.of[member]) == Some(group)
+            };
+            let of_member = open(fleet, &found.examined).filter(|undecided| match undecided.place {
+                None | Some(Place::Fleet) => true,
+                Some(Place::Network(network)) => hosts.network(member) == Some(network),
+                Some(Place::Host(host)) => host == member,
+                Some(Place::Pair { a, b }) => [a, b].contains(&member),
+                Some(Place::Group { grouping, group }) => is_of(grouping, group),
+                Some(Place::Between { grouping, a, b }) => is_of(grouping, a) || is_of(grouping, b),
+            });
             let reasons: Vec<String> =
                 of_member.map(|undecided| found.words().undecided(undecided)).collect();
             match reasons[..] {

@@ -1,6 +1,6 @@
 //! What was asked of a fleet, as the procedure takes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::record::{Fleet, FleetMember, FleetQuantity};
 use verdict::fleet::{Amounts, Cell, Hosts, Options, Quantity, SCHEDULES, Schedule};
@@ -111,6 +111,8 @@ impl Question {
     }
 }
 
+/// The most separate rails: more are no devices of a host.
+const RAILS_MAX: usize = 64;
 /// The most passes and rounds of a fleet.
 const PASSES_MAX: u32 = 3;
 /// As many rounds have every pair of any fleet several times.
@@ -140,6 +142,11 @@ fn hosts(fleet: &Fleet) -> Result<Hosts, String> {
     }
     let rails: Option<Vec<String>> = fleet.members.iter().map(|member| label(member, RAIL)).collect();
     let rails = rails.ok_or("a member of separate rails has no rail")?;
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    rails.iter().for_each(|rail| *sizes.entry(rail).or_default() += 1);
+    if sizes.len() > RAILS_MAX || sizes.values().any(|members| *members < 2) {
+        return Err(format!("separate rails are at most {RAILS_MAX}, and each has at least two members"));
+    }
     let of_rail =
         |(member, rail): (&FleetMember, &String)| Some(format!("{}, {rail}", label(member, GROUP)?));
     let groups = fleet.members.iter().zip(&rails).map(of_rail).collect();

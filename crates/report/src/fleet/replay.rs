@@ -216,18 +216,24 @@ pub fn lasting(
     verdict::fleet::lasting(&question.hosts, &question.options, &mut replay)
 }
 
-/// Returns the points of a fleet's schedule without the names of their pairs: those of all pairs
-/// together tell one fleet from another. Suspects were measured again more often than others.
+/// Returns the points of a fleet's schedule without the names of their pairs: those of all pairs,
+/// or of all pairs of a separate rail, together tell one fleet from another. Suspects were measured
+/// again more often than others. Of a fleet that has not ended, all points are returned.
 pub fn scheduled(fleet: &Fleet, points: &[Point]) -> Vec<Point> {
     let rounds = fleet.examined.as_ref().and_then(|said| said["measurements"]["rounds"].as_u64());
     let is_scheduled = |place: &InFleet| rounds.is_none_or(|rounds| place.round < rounds);
     let scheduled = points.iter().filter(|point| point.fleet.as_ref().is_some_and(is_scheduled)).cloned();
-    scheduled
-        .map(|mut point| {
-            point.axes.remove("pair");
-            point
-        })
-        .collect()
+    let rail = |point: &Point| {
+        let member = *point.fleet.as_ref()?.members.first()? as usize;
+        fleet.members.get(member)?.groups.get("rail").filter(|_| fleet.separate_rails)
+    };
+    let of_all = |mut point: Point| {
+        let rail = rail(&point).cloned();
+        point.axes.remove("pair");
+        point.axes.extend(rail.map(|rail| ("rail".to_owned(), rail.into())));
+        point
+    };
+    scheduled.map(of_all).collect()
 }
 
 /// Whether all quantities and members that were found are those of the question.

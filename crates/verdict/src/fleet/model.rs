@@ -8,6 +8,7 @@ use super::fit::Fit;
 use super::hosts::Hosts;
 use super::options::{Level, Options};
 use super::probe::Measured;
+use super::robust::median;
 use super::scales::{Known, Scales};
 use super::screening::{Screening, Table, directed};
 
@@ -95,13 +96,15 @@ impl Model {
 
     /// What a later examination compares with ([`lasting`](super::lasting)).
     pub(super) fn lasting(&self) -> Vec<Cell> {
-        let cells = self.table.fitted.iter().zip(&self.table.best);
-        let cells = cells.filter(|(cell, _)| self.directed || cell.from < cell.to);
-        let lasting = cells.filter_map(|(cell, best)| {
+        let expected = |cell: &Cell, best: f64| best.min(self.fit.expected(cell.from, cell.to));
+        let cells = || self.table.fitted.iter().zip(self.table.best.iter().copied());
+        // Lowered cells must not look as if the whole fleet had been slower.
+        let lowered = median(cells().map(|(cell, best)| expected(cell, best) - cell.value)).unwrap_or(0.0);
+        let lasting = cells().filter(|(cell, _)| self.directed || cell.from < cell.to);
+        let lasting = lasting.filter_map(|(cell, best)| {
             let was = |baseline: &Baseline| baseline.value(cell.from as usize, cell.to as usize);
             let was = self.baseline.as_ref().map_or(Some(0.0), was)?;
-            let expected = self.fit.expected(cell.from, cell.to);
-            Some(Cell { value: was + best.min(expected), ..*cell })
+            Some(Cell { value: was + expected(cell, best) - lowered, ..*cell })
         });
         lasting.collect()
     }

@@ -45,15 +45,16 @@ enum Answer {
     Visit,
 }
 
-/// What is answered before what.
+/// What is answered before what. A visit that has begun ends before another one begins, so that all
+/// networks are visited at the same time.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 enum Turn {
     GoesOn,
     Screening,
     TimeLeft,
+    Confirmation,
     Again,
     Visit,
-    Confirmation,
     UnderLoad,
 }
 
@@ -115,7 +116,7 @@ fn each<T: Send>(
     probe: &mut AnyProbe<'_>,
     examine: impl Fn(&Network, &mut Remote) -> Result<T, Stopped> + Sync,
 ) -> Result<(Vec<T>, usize), Stopped> {
-    let most = options.schedule.most.or(options.amounts.parallel).unwrap_or(usize::MAX);
+    let most = options.schedule.most.or(options.amounts.parallel).unwrap_or(usize::MAX).max(1);
     std::thread::scope(|scope| {
         let begin = |network| {
             let (asks, asked) = channel();
@@ -140,6 +141,7 @@ fn each<T: Send>(
 /// Answers all examinations until they have ended. Returns the rounds of the screening.
 fn serve(mut lines: Vec<Line>, most: usize, probe: &mut AnyProbe<'_>) -> Result<usize, Stopped> {
     let mut rounds = 0;
+    let networks = lines.len();
     loop {
         for line in &mut lines {
             line.asked = line.asked.take().or_else(|| line.asks.recv().ok());
@@ -155,7 +157,9 @@ fn serve(mut lines: Vec<Line>, most: usize, probe: &mut AnyProbe<'_>) -> Result<
                 ready.for_each(|line| line.answer(Answer::GoesOn(goes_on)));
             }
             Turn::TimeLeft => {
-                let left = probe.time_left();
+                // Networks that do not fit into a round share its time.
+                let turns = networks.div_ceil(most);
+                let left = probe.time_left().map(|left| TimeLeft { rounds: left.rounds / turns, ..left });
                 ready.for_each(|line| line.answer(Answer::TimeLeft(left)));
             }
             Turn::Visit => {
@@ -342,7 +346,9 @@ fn part(options: &Options, members: &[usize], networks: usize) -> Options {
         quantity.floor = quantity.floor.as_ref().map(of);
         let place = |member: u32| members.binary_search(&(member as usize)).ok().map(|place| place as u32);
         let cell = |cell: &Cell| Some(Cell { from: place(cell.from)?, to: place(cell.to)?, ..*cell });
-        quantity.baseline = quantity.baseline.as_ref().map(|cells| cells.iter().filter_map(cell).collect());
+        let of = |cells: &Vec<Cell>| cells.iter().filter_map(cell).collect::<Vec<Cell>>();
+        // A network that an earlier examination did not have is examined without it.
+        quantity.baseline = quantity.baseline.as_ref().map(of).filter(|cells| !cells.is_empty());
     }
     own
 }

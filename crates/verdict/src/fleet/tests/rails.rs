@@ -226,3 +226,42 @@ fn a_resumed_examination_of_rails_asks_the_same() {
     assert_eq!((first.asked, examined), (second.asked, again));
     assert_eq!((first.visits, second.visits), (3, 3), "suspects of two rails are in the same visits");
 }
+
+#[test]
+fn suspects_of_all_rails_are_in_the_same_visits() {
+    let mut world = World::new(|asked: &Asked| {
+        on_rails(asked, 2, |asked| match (asked.quantity, asked.from, asked.to) {
+            (0, 4, _) => -0.3,
+            (0, 3, 9) => -0.4,
+            _ => 0.0,
+        })
+    });
+    let Ok(found) = examine(&rails(12, 2), &options("all-pairs"), &mut world);
+    let pair = Place::Pair { a: 3, b: 9 };
+    assert_eq!(named(&found), [(0, Place::Host(4), true, false), (0, pair, true, false)].into());
+    assert_eq!(world.visits, 3);
+    let visits = world.asked.iter().filter_map(|round| match round.purpose {
+        Purpose::Confirmation { visit } => Some(visit),
+        _ => None,
+    });
+    assert!(visits.is_sorted(), "no visit begins before the one before it has ended");
+}
+
+#[test]
+fn a_rail_that_the_baseline_does_not_have_is_examined_without_it() {
+    let hosts = rails(6, 2);
+    let mut options = options("all-pairs");
+    options.quantities[0].baseline = Some(
+        (0..12)
+            .step_by(2)
+            .flat_map(|from| (0..12).step_by(2).map(move |to| (from, to)))
+            .filter(|(from, to)| from != to)
+            .map(|(from, to)| Cell::from((from, to, 0.7f64.ln())))
+            .collect(),
+    );
+    let found = run(&hosts, &options, |asked| {
+        on_rails(asked, 2, |asked| if asked.quantity == 0 && asked.from == 5 { -0.3 } else { 0.0 })
+    });
+    assert_eq!(named(&found), [(0, Place::Host(5), true, false)].into());
+    assert_eq!(found.undecided, []);
+}
