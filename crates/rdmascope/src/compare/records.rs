@@ -71,12 +71,16 @@ pub(super) struct Records {
     runs: Vec<(String, Source)>,
 }
 
-/// A run that gives its samples, and the points of it that are compared.
-struct Source(RunReader, Option<Vec<Point>>);
+/// A run that gives its samples, and its points that are compared.
+struct Source {
+    run: RunReader,
+    /// Of a fleet, the points of its schedule; otherwise, all points of the run are compared.
+    scheduled: Option<Vec<Point>>,
+}
 
 impl SampleSource for Source {
     fn load(&self, path: &str) -> Result<Vec<u64>, String> {
-        self.0.sample_file(path).map_err(|error| error.to_string())
+        self.run.sample_file(path).map_err(|error| error.to_string())
     }
 }
 
@@ -84,7 +88,7 @@ impl Records {
     pub(super) fn new(runs: Vec<RunReader>) -> Self {
         let named = |run: RunReader| {
             let scheduled = run.run().fleet.as_ref().map(|fleet| scheduled(fleet, run.points()));
-            (run.dir().display().to_string(), Source(run, scheduled))
+            (run.dir().display().to_string(), Source { run, scheduled })
         };
         Self { runs: runs.into_iter().map(named).collect() }
     }
@@ -95,6 +99,6 @@ impl Records {
 }
 
 fn session((name, source): &(String, Source)) -> Session<'_> {
-    let points = source.1.as_deref().unwrap_or_else(|| source.0.points());
-    Session { name, run: source.0.run(), points, samples: source }
+    let points = source.scheduled.as_deref().unwrap_or_else(|| source.run.points());
+    Session { name, run: source.run.run(), points, samples: source }
 }

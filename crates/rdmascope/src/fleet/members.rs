@@ -1,11 +1,8 @@
 //! The members of a fleet: which hosts, on which devices, and how their agents are started.
 
-use std::collections::BTreeMap;
-
 use bench::process::coordinator::Launch;
 use bench::process::fleet::Member;
 use measure::record::FleetMember;
-use verdict::fleet::Schedule;
 
 use super::arguments::FleetArguments;
 use super::hosts::{self, Host};
@@ -15,25 +12,6 @@ use crate::failure::Usage;
 const SRUN: &str = "srun --overlap --quiet --nodes=1 --ntasks=1 --nodelist={host}";
 /// The variable of a Slurm job that lists its nodes.
 const NODES: &str = "SLURM_JOB_NODELIST";
-
-/// Refuses members that cannot be measured rail by rail.
-pub(super) fn check_rails(members: &[FleetMember], schedule: &str) -> Result<(), Usage> {
-    let refused = |why: String| Err(Usage(format!("--separate-rails: {why}")));
-    if Schedule::named(schedule).is_some_and(|schedule| schedule.is_fan) {
-        return refused(format!("{schedule} has one centre, which has one rail: use another --schedule"));
-    }
-    let mut rails: BTreeMap<&str, u32> = BTreeMap::new();
-    for member in members {
-        let Some(device) = &member.device else {
-            return refused(format!("name the devices of {} by devices= in --hosts-file", member.host));
-        };
-        *rails.entry(device).or_default() += 1;
-    }
-    match rails.into_iter().find(|(_, members)| *members == 1) {
-        Some((rail, _)) => refused(format!("{rail} is the device of one host alone, and a rail has several")),
-        None => Ok(()),
-    }
-}
 
 /// How the agents of a fleet are started.
 pub(super) struct Way {

@@ -25,8 +25,8 @@ use bench::process::sink::Sink;
 use measure::clock::Deadline;
 use measure::record::{self, Point, Run};
 use measure::store::{EndedRun, RunWriter};
-use report::fleet::{Outcome, QUANTITIES, Question, Replay};
-use verdict::fleet::examine;
+use report::fleet::{Outcome, QUANTITIES, Question, Replay, separate_rails};
+use verdict::fleet::{Schedule, examine};
 
 use self::agents::{pin, prepared, started};
 pub(crate) use self::arguments::{EXAMPLES, FleetArguments};
@@ -60,8 +60,8 @@ fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::
     RunWriter::check(out)?;
     let way = Way::of(arguments)?;
     let members = way.members()?;
-    if arguments.separate_rails {
-        members::check_rails(&members, &arguments.schedule)?;
+    if let Some(schedule) = Schedule::named(&arguments.schedule).filter(|_| arguments.separate_rails) {
+        separate_rails(&members, schedule).map_err(|why| Usage(format!("--separate-rails: {why}")))?;
     }
     let limits = Limits::of(arguments)?;
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;

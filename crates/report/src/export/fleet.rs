@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use measure::record::Fleet;
-use verdict::fleet::Place;
+use verdict::fleet::{Hosts, Place};
 
 use super::exported::Exported;
 use crate::fleet::{self, Found, culprits, missed, open, outcome};
@@ -53,19 +53,8 @@ fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
         _ if !said.is_empty() => Outcome::Failure(said),
         Some(reason) => Outcome::Skipped(format!("left out: {reason}")),
         None => {
-            let member = index as usize;
-            let hosts = &found.question.hosts;
-            let is_of = |grouping: usize, group: usize| {
-                hosts.groupings.get(grouping).and_then(|grouping| grouping.of[member]) == Some(group)
-            };
-            let of_member = open(fleet, &found.examined).filter(|undecided| match undecided.place {
-                None | Some(Place::Fleet) => true,
-                Some(Place::Network(network)) => hosts.network(member) == Some(network),
-                Some(Place::Host(host)) => host == member,
-                Some(Place::Pair { a, b }) => [a, b].contains(&member),
-                Some(Place::Group { grouping, group }) => is_of(grouping, group),
-                Some(Place::Between { grouping, a, b }) => is_of(grouping, a) || is_of(grouping, b),
-            });
+            let of_member = open(fleet, &found.examined)
+                .filter(|undecided| concerns(&found.question.hosts, undecided.place, index as usize));
             let reasons: Vec<String> =
                 of_member.map(|undecided| found.words().undecided(undecided)).collect();
             match reasons[..] {
@@ -73,6 +62,21 @@ fn result_of_member(found: &Found<'_>, fleet: &Fleet, index: u32) -> Outcome {
                 _ => Outcome::Skipped(format!("not decided: {}", reasons.join("; "))),
             }
         }
+    }
+}
+
+/// Whether what is not decided of a place leaves a member undecided.
+fn concerns(hosts: &Hosts, place: Option<Place>, member: usize) -> bool {
+    let is_of = |grouping: usize, group: usize| {
+        hosts.groupings.get(grouping).and_then(|grouping| grouping.of[member]) == Some(group)
+    };
+    match place {
+        None | Some(Place::Fleet) => true,
+        Some(Place::Network(network)) => hosts.network(member) == Some(network),
+        Some(Place::Host(host)) => host == member,
+        Some(Place::Pair { a, b }) => [a, b].contains(&member),
+        Some(Place::Group { grouping, group }) => is_of(grouping, group),
+        Some(Place::Between { grouping, a, b }) => is_of(grouping, a) || is_of(grouping, b),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The matrix of a quantity: how far each pair is from the median of all, or of those of its rail.
+//! The matrix of a quantity: how far each pair is from the median of all pairs, or of the pairs of
+//! its separate rail.
 
 use std::collections::BTreeMap;
 

@@ -28,7 +28,7 @@ pub(crate) use matrix::{Matrix, asymmetry, tenths};
 pub use outcome::{Outcome, outcome};
 pub(crate) use outcome::{culprits, missed, open};
 pub(crate) use quantiles::SHARES;
-pub use question::{Question, ROUNDS_MAX};
+pub use question::{Question, ROUNDS_MAX, separate_rails};
 pub use replay::{Missing, Replay, Step, examined, lasting, scheduled};
 pub(crate) use rows::rows;
 pub use tails::Tails;

@@ -81,13 +81,7 @@ impl Question {
             seed: fleet.seed,
             ..Options::new(quantities?, schedule)
         };
-        if schedule.is_fan && fleet.separate_rails {
-            return Err(format!(
-                "the schedule {} has one centre, so it cannot measure separate rails",
-                schedule.name
-            ));
-        }
-        Ok(Self { hosts: hosts(fleet)?, options, rows })
+        Ok(Self { hosts: hosts(fleet, schedule)?, options, rows })
     }
 }
 
@@ -133,25 +127,45 @@ fn floor(row: &Row, asked: &FleetQuantity, members: usize) -> Result<Option<Vec<
 
 /// Returns the members with their groups, in the order of [`GROUPINGS`]. Separate rails are
 /// networks in place of groups, and have groups of their own: each has its own switches.
-fn hosts(fleet: &Fleet) -> Result<Hosts, String> {
+fn hosts(fleet: &Fleet, schedule: &Schedule) -> Result<Hosts, String> {
     let hosts = Hosts::new(fleet.members.len());
     let label = |member: &FleetMember, kind: &str| member.groups.get(kind).cloned();
     if !fleet.separate_rails {
         let of = |kind: &str| fleet.members.iter().map(|member| label(member, kind)).collect();
         return Ok(GROUPINGS.iter().fold(hosts, |hosts, kind| grouped(hosts, kind, of(kind))));
     }
-    let rails: Option<Vec<String>> = fleet.members.iter().map(|member| label(member, RAIL)).collect();
-    let rails = rails.ok_or("a member of separate rails has no rail")?;
-    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
-    rails.iter().for_each(|rail| *sizes.entry(rail).or_default() += 1);
-    if sizes.len() > RAILS_MAX || sizes.values().any(|members| *members < 2) {
-        return Err(format!("separate rails are at most {RAILS_MAX}, and each has at least two members"));
-    }
-    let of_rail =
-        |(member, rail): (&FleetMember, &String)| Some(format!("{}, {rail}", label(member, GROUP)?));
+    let rails = separate_rails(&fleet.members, schedule)?;
+    let of_rail = |(member, rail): (&FleetMember, &&str)| Some(format!("{}, {rail}", label(member, GROUP)?));
     let groups = fleet.members.iter().zip(&rails).map(of_rail).collect();
-    let rails: Vec<&str> = rails.iter().map(String::as_str).collect();
     Ok(grouped(hosts, GROUP, groups).apart(RAIL, &rails))
+}
+
+/// Returns the separate rail of each member.
+///
+/// # Errors
+///
+/// Why members cannot be measured rail by rail.
+pub fn separate_rails<'m>(members: &'m [FleetMember], schedule: &Schedule) -> Result<Vec<&'m str>, String> {
+    if schedule.is_fan {
+        let name = schedule.name;
+        return Err(format!("{name} has one centre, which has one rail: use another --schedule"));
+    }
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rails = Vec::new();
+    for member in members {
+        let rail = member.groups.get(RAIL);
+        let rail =
+            rail.ok_or_else(|| format!("name the devices of {} by devices= in --hosts-file", member.host))?;
+        *sizes.entry(rail).or_default() += 1;
+        rails.push(rail.as_str());
+    }
+    if sizes.len() > RAILS_MAX {
+        return Err(format!("there are {} rails, and {RAILS_MAX} is the most", sizes.len()));
+    }
+    match sizes.into_iter().find(|(_, members)| *members == 1) {
+        Some((rail, _)) => Err(format!("{rail} is the device of one host alone, and a rail has several")),
+        None => Ok(rails),
+    }
 }
 
 /// Adds a grouping. One group is no difference.

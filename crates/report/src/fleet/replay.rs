@@ -216,9 +216,9 @@ pub fn lasting(
     verdict::fleet::lasting(&question.hosts, &question.options, &mut replay)
 }
 
-/// Returns the points of a fleet's schedule without the names of their pairs: those of all pairs,
-/// or of all pairs of a separate rail, together tell one fleet from another. Suspects were measured
-/// again more often than others. Of a fleet that has not ended, all points are returned.
+/// Returns the points that a fleet measured in the rounds of its schedule, without the axis that
+/// names the pair: all pairs are repetitions of one point. Separate rails have a point each.
+/// Points of suspects that were measured again are left out, unless the examination has not ended.
 pub fn scheduled(fleet: &Fleet, points: &[Point]) -> Vec<Point> {
     let rounds = fleet.examined.as_ref().and_then(|said| said["measurements"]["rounds"].as_u64());
     let is_scheduled = |place: &InFleet| rounds.is_none_or(|rounds| place.round < rounds);

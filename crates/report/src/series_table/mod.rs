@@ -91,7 +91,7 @@ pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, V
     groups.into_iter().map(|(key, points)| (split::label(&names, &key), points)).collect()
 }
 
-/// Whose throughput the points have, in words.
+/// Returns what the throughput of the points is of: one direction, all pairs or all loaders.
 pub(crate) fn carriers<'p>(mut points: impl Iterator<Item = &'p Point>) -> &'static str {
     let several = points.find_map(|point| match point.throughput.as_ref()?.direction {
         Direction::Load => Some("all loaders"),

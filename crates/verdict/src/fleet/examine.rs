@@ -28,6 +28,8 @@ struct Screened {
     /// What is left of the time.
     budget: Budget,
     counts: Measurements,
+    /// The most pairs that are measured again.
+    most: usize,
 }
 
 impl Screened {
@@ -37,14 +39,15 @@ impl Screened {
         counts.passes = screening.passes;
         let mut budget = Budget(probe.time_left());
         let mut lost = screening.lost_pairs();
-        lost.truncate(PAIRS_PER_HOST * hosts.count);
+        let most = PAIRS_PER_HOST * hosts.count;
+        lost.truncate(most);
         let at_once = again::at_once(hosts.count);
         if !lost.is_empty() && budget.take(lost.len().div_ceil(at_once)) {
             screening.again(&lost, options, at_once, probe, &mut counts)?;
         }
         let models = 0..options.quantities.len();
         let models = models.map(|index| Model::of(index, hosts, options, &screening)).collect();
-        Ok(Self { screening, models, budget, counts })
+        Ok(Self { screening, models, budget, counts, most })
     }
 }
 
@@ -64,8 +67,8 @@ pub(super) fn examine(
     options: &Options,
     probe: &mut AnyProbe<'_>,
 ) -> Result<Examined, Stopped> {
-    let Screened { screening, mut models, mut budget, mut counts } = Screened::of(hosts, options, probe)?;
-    let most = PAIRS_PER_HOST * hosts.count;
+    let Screened { screening, mut models, mut budget, mut counts, most } =
+        Screened::of(hosts, options, probe)?;
     let mut undecided = Vec::new();
     let mut claims = Vec::new();
     let has_floor = models.iter().any(|model| model.has_floor());

@@ -114,11 +114,12 @@ pub use options::{Options, Quantity};
 pub use probe::{Measured, Probe, Purpose, Reading, Round, TimeLeft, VISITS_APART};
 pub use schedule::{Amounts, SCHEDULES, Schedule};
 
-/// Measures a fleet and says who is to blame.
+/// Examines a fleet: asks the probe for measurements, and names the members, pairs and groups that
+/// are slow.
 ///
 /// # Errors
 ///
-/// Only those of the probe.
+/// An error of the probe ends the examination, and is returned.
 pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Result<Examined, P::Error> {
     probe::with(probe, |probe| match hosts.networks {
         None => examine::examine(hosts, options, probe),
@@ -132,7 +133,7 @@ pub fn examine<P: Probe>(hosts: &Hosts, options: &Options, probe: &mut P) -> Res
 ///
 /// # Errors
 ///
-/// Only those of the probe.
+/// An error of the probe ends the measurements, and is returned.
 pub fn lasting<P: Probe>(
     hosts: &Hosts,
     options: &Options,

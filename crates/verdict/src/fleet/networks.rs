@@ -87,7 +87,7 @@ pub(super) fn examine(
     })?;
     let found = networks.iter().zip(found).enumerate();
     let found: Vec<Examined> = found.map(|(index, (network, found))| network.seen(index, found)).collect();
-    Ok(merged(hosts.count, found, rounds))
+    Ok(merged(hosts.count, &networks, found, rounds))
 }
 
 /// What of each network lasts ([`lasting()`](super::lasting())).
@@ -116,7 +116,7 @@ fn each<T: Send>(
     probe: &mut AnyProbe<'_>,
     examine: impl Fn(&Network, &mut Remote) -> Result<T, Stopped> + Sync,
 ) -> Result<(Vec<T>, usize), Stopped> {
-    let most = options.schedule.most.or(options.amounts.parallel).unwrap_or(usize::MAX).max(1);
+    let most = options.schedule.most(&options.amounts).unwrap_or(usize::MAX);
     std::thread::scope(|scope| {
         let begin = |network| {
             let (asks, asked) = channel();
@@ -150,7 +150,7 @@ fn serve(mut lines: Vec<Line>, most: usize, probe: &mut AnyProbe<'_>) -> Result<
         // Where not all fit into a round, those come first that had the fewest.
         lines.sort_by_key(|line| line.rounds);
         let Some(turn) = lines.iter().filter_map(Line::turn).min() else { return Ok(rounds) };
-        let mut ready = lines.iter_mut().filter(|line| line.turn() == Some(turn));
+        let ready = lines.iter_mut().filter(|line| line.turn() == Some(turn));
         match turn {
             Turn::GoesOn => {
                 let goes_on = probe.goes_on();
@@ -169,13 +169,12 @@ fn serve(mut lines: Vec<Line>, most: usize, probe: &mut AnyProbe<'_>) -> Result<
                 ready.into_iter().for_each(|line| line.answer(Answer::Visit));
             }
             Turn::Screening | Turn::Again | Turn::Confirmation | Turn::UnderLoad => {
-                let first = ready.next().into_iter();
-                let mut asked: Vec<(&mut Line, Round)> =
-                    first.filter_map(|line| line.round().map(|round| (line, round))).collect();
+                let mut asked: Vec<(&mut Line, Round)> = Vec::new();
+                let mut pairs = 0;
                 for line in ready {
                     let Some(round) = line.round() else { continue };
-                    let pairs: usize = asked.iter().map(|(_, round)| round.pairs.len()).sum();
-                    if pairs + round.pairs.len() <= most {
+                    if asked.is_empty() || pairs + round.pairs.len() <= most {
+                        pairs += round.pairs.len();
                         asked.push((line, round));
                     }
                 }
@@ -228,7 +227,7 @@ impl Line<'_> {
 
     fn answer(&mut self, answer: Answer) {
         self.asked = None;
-        // One that has panicked asks no more, and its panic goes on when it is joined.
+        // An examination that has panicked waits for no answer, and is joined in the end.
         let _ = self.answers.send(answer);
     }
 }
@@ -315,24 +314,8 @@ impl Network {
             congestion: found.congestion.into_iter().map(congestion).collect(),
             cleared: found.cleared.into_iter().map(cleared).collect(),
             undecided: found.undecided.into_iter().map(undecided).collect(),
-            quantities: found.quantities.into_iter().map(|judged| self.judged(judged)).collect(),
             ..found
         }
-    }
-
-    fn judged(&self, judged: Judged) -> Judged {
-        let count = self.members.iter().max().map_or(0, |last| last + 1);
-        let of_all = |effects: Vec<Option<f64>>| {
-            let mut all = vec![None; count];
-            self.members.iter().zip(effects).for_each(|(&member, effect)| all[member] = effect);
-            all
-        };
-        let effects = judged.effects.map(|Effects { level, send, receive }| Effects {
-            level,
-            send: of_all(send),
-            receive: of_all(receive),
-        });
-        Judged { cells: self.cells(judged.cells).collect(), effects, ..judged }
     }
 }
 
@@ -354,12 +337,15 @@ fn part(options: &Options, members: &[usize], networks: usize) -> Options {
 }
 
 /// All networks as one result.
-fn merged(count: usize, found: Vec<Examined>, rounds: usize) -> Examined {
+fn merged(count: usize, networks: &[Network], found: Vec<Examined>, rounds: usize) -> Examined {
     let verdicts: Vec<Verdict> = found.iter().map(|one| one.verdict).collect();
     let verdict = [Verdict::Culprits, Verdict::Undecided].into_iter().find(|worse| verdicts.contains(worse));
     let measured = found.iter().map(|one| one.measurements).reduce(added).unwrap_or_default();
     let quantities = found.first().map_or(0, |one| one.quantities.len());
-    let judged = |index: usize| judged(count, found.iter().map(|one| &one.quantities[index]).collect());
+    let judged = |index: usize| {
+        let own = found.iter().map(|one| &one.quantities[index]);
+        judged(count, &networks.iter().zip(own).collect::<Vec<_>>())
+    };
     let quantities = (0..quantities).map(judged).collect();
     let mut all = Examined {
         verdict: verdict.unwrap_or(Verdict::Healthy),
@@ -395,26 +381,30 @@ fn added(a: Measurements, b: Measurements) -> Measurements {
 
 /// One quantity of all networks. The thresholds are the largest ones: they promise what every
 /// network keeps.
-fn judged(count: usize, networks: Vec<&Judged>) -> Judged {
-    let mut cells: Vec<Cell> = networks.iter().flat_map(|one| one.cells.iter().copied()).collect();
+fn judged(count: usize, networks: &[(&Network, &Judged)]) -> Judged {
+    let mut cells: Vec<Cell> =
+        networks.iter().flat_map(|(network, own)| network.cells(own.cells.clone())).collect();
     cells.sort_unstable_by_key(|cell| (cell.from, cell.to));
-    let effects: Vec<&Effects> = networks.iter().filter_map(|one| one.effects.as_ref()).collect();
+    let effects = || networks.iter().filter_map(|(network, own)| Some((*network, own.effects.as_ref()?)));
     let of = |way: fn(&Effects) -> &Vec<Option<f64>>| {
-        let known = |host| effects.iter().find_map(|effects| way(effects).get(host).copied().flatten());
-        (0..count).map(known).collect()
+        let mut all = vec![None; count];
+        for (network, effects) in effects() {
+            network.members.iter().zip(way(effects)).for_each(|(&member, effect)| all[member] = *effect);
+        }
+        all
     };
-    let effects = (!effects.is_empty()).then(|| Effects {
-        level: median(effects.iter().map(|effects| effects.level)).unwrap_or(0.0),
+    let effects = median(effects().map(|(_, effects)| effects.level)).map(|level| Effects {
+        level,
         send: of(|effects| &effects.send),
         receive: of(|effects| &effects.receive),
     });
-    let thresholds = networks.iter().filter_map(|one| one.thresholds).reduce(|a, b| Thresholds {
+    let thresholds = networks.iter().filter_map(|(_, own)| own.thresholds).reduce(|a, b| Thresholds {
         host: a.host.max(b.host),
         pair: a.pair.max(b.pair),
         cell_scale: a.cell_scale.max(b.cell_scale),
         host_scale: a.host_scale.max(b.host_scale),
         cells: a.cells.min(b.cells),
     });
-    let first = networks[0];
+    let (_, first) = networks[0];
     Judged { name: first.name.clone(), directed: first.directed, cells, effects, thresholds }
 }

@@ -48,7 +48,7 @@ pub(super) struct Stopped;
 /// The probe that the procedure asks: of one type, so that the program has it once.
 pub(super) type AnyProbe<'a> = dyn Probe<Error = Stopped> + 'a;
 
-/// Runs a procedure with a probe, whose error it does not know.
+/// Runs a procedure with a probe of any type, and returns the error of the probe if it has failed.
 pub(super) fn with<P: Probe, T>(
     probe: &mut P,
     run: impl FnOnce(&mut AnyProbe<'_>) -> Result<T, Stopped>,

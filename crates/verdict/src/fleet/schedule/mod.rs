@@ -33,7 +33,7 @@ pub struct Schedule {
     /// Whether the pairs of a round share one host, to or from which alone messages go.
     pub is_fan: bool,
     /// The most pairs that the schedule measures at the same time; `None`: a round of pairs.
-    pub(super) most: Option<usize>,
+    most: Option<usize>,
     rounds: for<'a> fn(&'a Hosts, &Amounts, u64) -> Rounds<'a>,
 }
 
@@ -117,13 +117,18 @@ impl Schedule {
         SCHEDULES.iter().find(|schedule| schedule.name == name)
     }
 
+    /// The most pairs at the same time, at least one; `None`: as many as a round has.
+    pub(super) fn most(&self, amounts: &Amounts) -> Option<usize> {
+        self.most.or(amounts.parallel).map(|most| most.max(1))
+    }
+
     /// The rounds of one pass, of members of one network. A limit on pairs at the same time splits
     /// rounds.
     pub fn rounds<'a>(&self, hosts: &'a Hosts, amounts: &Amounts, seed: u64) -> Rounds<'a> {
         let rounds = (self.rounds)(hosts, amounts, seed);
-        let Some(most) = self.most.or(amounts.parallel) else { return rounds };
+        let Some(most) = self.most(amounts) else { return rounds };
         Box::new(rounds.flat_map(move |round| {
-            let parts: Vec<Pairs> = round.chunks(most.max(1)).map(<[_]>::to_vec).collect();
+            let parts: Vec<Pairs> = round.chunks(most).map(<[_]>::to_vec).collect();
             parts
         }))
     }

@@ -17,12 +17,12 @@ pub(super) struct Layout {
     is_separate: bool,
     /// The members of a leaf switch; 0 without groups.
     leaf: usize,
-    pub(super) against: Against,
+    pub(super) compared: Compared,
 }
 
 /// What members are compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Against {
+pub(super) enum Compared {
     /// Each other.
     Others,
     /// An earlier fleet.
@@ -46,7 +46,7 @@ const LIKE_USUAL: Layout = Layout {
     devices: 1,
     is_separate: false,
     leaf: 0,
-    against: Against::Others,
+    compared: Compared::Others,
 };
 
 /// The layouts of further rows. Random rounds measure a part of the pairs, so no pair is promised
@@ -81,7 +81,7 @@ pub(super) static LAYOUTS: [Layout; 6] = [
         name: "baseline",
         members: 8,
         cases: &["none", "send", "both", "pair"],
-        against: Against::Baseline,
+        compared: Compared::Baseline,
         ..LIKE_USUAL
     },
     Layout {
@@ -89,14 +89,14 @@ pub(super) static LAYOUTS: [Layout; 6] = [
         members: 32,
         cases: &["none", "send", "both", "pair", "group"],
         leaf: 4,
-        against: Against::Baseline,
+        compared: Compared::Baseline,
         ..LIKE_USUAL
     },
     Layout {
         name: "limit",
         members: 32,
         cases: &["none", "send", "both", "pair"],
-        against: Against::Limit,
+        compared: Compared::Limit,
         ..LIKE_USUAL
     },
 ];
@@ -125,7 +125,7 @@ impl Layout {
     pub(super) fn options(&self, quantities: Vec<Quantity>, earlier: Option<Vec<Cell>>) -> Options {
         let mut options = Options::new(quantities, Schedule::named(self.schedule).expect("a schedule"));
         options.quantities[0].baseline = earlier;
-        if self.against == Against::Limit {
+        if self.compared == Compared::Limit {
             options.quantities[0].floor = Some(vec![LIMIT.ln(); self.members]);
         }
         options

@@ -7,12 +7,10 @@ mod simulated;
 use std::collections::BTreeSet;
 
 use measure::random::Random;
-use verdict::fleet::{
-    Against as Of, Examined, Hosts, Place, Quantity, Thresholds, Verdict, Way, examine, lasting,
-};
+use verdict::fleet::{Against, Examined, Hosts, Place, Quantity, Thresholds, Verdict, Way, examine, lasting};
 
 pub(crate) use self::large::large;
-use self::layout::{Against, LAYOUTS, LIMIT, Layout, USUAL};
+use self::layout::{Compared, LAYOUTS, LIMIT, Layout, USUAL};
 use self::simulated::{Rhythm, Simulated, Truth};
 use crate::noise::{NOISES, Noise, mixed};
 use crate::{Answer, Row, Settings};
@@ -231,7 +229,7 @@ fn row(fleet: Fleet, trials: u64) -> Row {
     let of_layout = if layout.name.is_empty() { String::new() } else { format!(", {}", layout.name) };
     // Of four hosts, one may flip while another is examined. Of eight, it may flip for as long as
     // an earlier fleet takes, which hides how slow it is later.
-    let is_short = n == 4 || (n == 8 && layout.against == Against::Baseline);
+    let is_short = n == 4 || (n == 8 && layout.compared == Compared::Baseline);
     let bar = if is_short && !case.is_healthy() { 0.03 } else { 0.01 };
     Row {
         name: format!("n={n}{of_layout}, noise {}{quantities}: {}{rhythm}", noise.letter(), case.name),
@@ -257,7 +255,7 @@ fn trial(fleet: &Fleet, seed: u64) -> Answer {
     let culprits = (case.culprits)(&hosts, &mut Random(mixed(&[seed, 2])));
     let least = 1.0 - STATED * 0.05;
     // Of what is below a limit, the same share is missing.
-    let first = if layout.against == Against::Limit { 1.0 - LIMIT * least } else { 1.0 - least };
+    let first = if layout.compared == Compared::Limit { 1.0 - LIMIT * least } else { 1.0 - least };
     let mut deficits = [first; 2];
     for _ in 0..ATTEMPTS {
         let across = if case.is_far() { (1.0 - ACROSS).ln() } else { 0.0 };
@@ -295,7 +293,7 @@ fn run(fleet: &Fleet, hosts: &Hosts, truth: Truth, seed: u64) -> Examined {
         Simulated::new(hosts, fleet.world, &truths, seed, session)
     };
     let layout = fleet.layout;
-    let earlier = (layout.against == Against::Baseline).then(|| {
+    let earlier = (layout.compared == Compared::Baseline).then(|| {
         match lasting(hosts, &layout.options(asked(), None), &mut simulated(Truth::default(), 0)) {
             Ok((mut cells, _)) => cells.swap_remove(0),
             Err(never) => match never {},
@@ -337,16 +335,16 @@ type Named = (Place, bool, bool);
 
 fn judge(culprits: &[Culprit], deficits: [f64; 2], examined: &Examined, fleet: &Fleet) -> Answer {
     let is_directed = !matches!(fleet.kind, Kind::Symmetric);
-    let has_limit = fleet.layout.against == Against::Limit;
+    let has_limit = fleet.layout.compared == Compared::Limit;
     let expected: BTreeSet<(usize, Named)> =
         culprits.iter().map(|culprit| (0, named(*culprit, is_directed))).collect();
     let found = examined.culprits.iter().map(|culprit| {
-        assert!(culprit.against == Of::Others || has_limit);
+        assert!(culprit.against == Against::Others || has_limit);
         (culprit.quantity, (culprit.place, culprit.is_slow(Way::Send), culprit.is_slow(Way::Receive)))
     });
     let found: BTreeSet<(usize, Named)> = found.collect();
     let is_decided = !culprits.is_empty() || examined.verdict == Verdict::Healthy;
-    let is_missed = examined.culprits.iter().any(|culprit| culprit.against == Of::Floor);
+    let is_missed = examined.culprits.iter().any(|culprit| culprit.against == Against::Floor);
     if found == expected && is_decided && is_missed == (has_limit && !culprits.is_empty()) {
         return Answer::Right;
     }
