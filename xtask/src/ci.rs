@@ -45,12 +45,13 @@ const REQUIRED_OF_ROOT: &str = "namespaces,slurm,tbf";
 const USAGE: &str = "\
 usage: cargo xtask ci [--full] [--from STAGE]
 
-  --full         adds the stages that take too long for every change: rooms, licences, the book, the tests with all
-                 features, the tests of `cargo xtask vm`, the program and the conformance tests on a kernel device, the
-                 tests between two virtual machines, every verbs program, every part of parity, the pages of three plans,
-                 a fleet, a comparison and a trend with axe-core, MPI launches, connections, transfers and fleets whose
-                 processes are killed at many moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the
-                 Debian package in a clean root, the program for aarch64 in an emulation, and an installation by cargo
+  --full         adds the stages that take too long for every change: all that needs the optimised program (the README's
+                 command that measures this machine, every part of parity, every verbs program), rooms, licences, the
+                 book, the tests with all features, the tests of `cargo xtask vm`, the program and the conformance tests
+                 on a kernel device, the tests between two virtual machines, the pages of three plans, a fleet, a
+                 comparison and a trend with axe-core, MPI launches, connections, transfers and fleets whose processes
+                 are killed at many moments, fleets of 8 hosts and of 1000 agents, transfers of large trees, the Debian
+                 package in a clean root, the program for aarch64 in an emulation, and an installation by cargo
   --from STAGE   goes on with a stage, by the name that the list of times has, after a failure that has been fixed";
 
 /// A stage of CI. Its time is printed at the end.
@@ -59,20 +60,19 @@ struct Stage {
     run: fn() -> Result<()>,
 }
 
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 6] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::lints },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
     Stage { name: "test", run: test },
     Stage { name: "documentation", run: check::documentation },
     Stage { name: "verdicts --quick", run: verdicts::quick },
-    Stage { name: "parity --quick", run: parity::quick },
-    Stage { name: "programs --quick", run: programs::quick },
-    Stage { name: "quick run", run: quick_run },
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 22] = [
+const FULL: [Stage; 24] = [
+    Stage { name: "quick run", run: quick_run },
+    Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "book", run: book },
@@ -125,7 +125,7 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let is_before = |stage: &&Stage| first.as_ref().is_some_and(|first| first != stage.name);
     let mut stages = stages.skip_while(is_before).peekable();
     ensure!(stages.peek().is_some(), "no stage is named {:?}\n\n{USAGE}", first.unwrap_or_default());
-    build_once(more.is_empty());
+    build_once();
     let mut times = Vec::new();
     let result = stages.try_for_each(|stage| {
         let since = Instant::now();
@@ -177,8 +177,7 @@ fn book() -> Result<()> {
 }
 
 /// What later stages build, by the words of cargo.
-const BUILT_AHEAD: [&str; 3] =
-    ["build --release --quiet", "build --release --quiet -p verdict --bin verdicts", check::DOCUMENTATION];
+const BUILT_AHEAD: [&str; 2] = ["build --release --quiet -p verdict --bin verdicts", check::DOCUMENTATION];
 
 /// Runs all tests, of which none may be skipped. Meanwhile, at the lowest priority, builds what
 /// later stages need: the tests wait for most of their time, and make no claims about times.
@@ -238,18 +237,12 @@ fn program_test(test: &str, variable: (&str, &str)) -> Result<()> {
 }
 
 /// Makes a fresh checkout build in less time: without incremental compilation, which would take a
-/// quarter of it, without the line numbers of backtraces, and where no package is made with the
-/// program in parts.
-fn build_once(in_parts: bool) {
+/// quarter of it, and without the line numbers of backtraces.
+fn build_once() {
     let kept = std::fs::read_dir(shell::root().join("target/debug/incremental"));
     let is_own = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("xtask-");
     if kept.is_ok_and(|kept| kept.flatten().all(|kept| is_own(&kept.file_name()))) {
-        let variables = [
-            ("CARGO_INCREMENTAL", "0"),
-            ("CARGO_PROFILE_DEV_DEBUG", "0"),
-            ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-        ];
-        for (name, value) in &variables[..variables.len() - usize::from(!in_parts)] {
+        for (name, value) in [("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")] {
             // SAFETY: no other thread has been started that could read the environment.
             unsafe { std::env::set_var(name, value) };
         }

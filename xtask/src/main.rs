@@ -30,8 +30,8 @@ usage: cargo xtask COMMAND
   tidy      checks only the house rules (CONTRIBUTING.md); --circles prints the files that need each other, with their imports
   test      runs all tests. A test whose requirement is missing prints SKIPPED. A test that fails is repeated once, alone; if
             it then passes, the run continues and prints `flaky: NAME`
-  ci        installs what the tests need (packages only as root), then runs check, rooms --apply, test, verdicts, vm-tests
-            --programs, parity --quick, programs --quick and a quick run; no test may be skipped. --full adds the longer stages
+  ci        installs what the tests need (packages only as root), then runs check, rooms --apply, test and verdicts --quick;
+            no test may be skipped. --full adds the longer stages, and all that needs the optimised program
   bench     checks the performance claims: compares softdev with UCX, libfabric, Open MPI and the raw limits of two CPUs, as
             ratios within one run (--help)
   dist      builds the packages of a release: Debian package, tarball, OCI image, bills of materials; --check runs each in

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use bench::PATTERNS;
 use clap::{Args, ValueEnum};
+use measure::expectation::path_of;
 use measure::store::RunReader;
 use report::export::{self, Exported, Format, OF_SAMPLES};
 
@@ -38,7 +39,7 @@ pub(crate) struct ExportArguments {
     /// Write a row for each sample instead, as csv, json or parquet.
     #[arg(long, conflicts_with = "quantity")]
     samples: bool,
-    /// Only this number, such as latency.p99_ns, or all of a group, such as latency.
+    /// Only this number, such as latency.p99_ns or p99, or all of a group, such as latency.
     #[arg(long, value_name = "PATH")]
     quantity: Vec<String>,
     /// File to write, which is replaced as a whole [default: standard output].
@@ -97,7 +98,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             "--format junit has the results of points and expectations: leave --quantity out".to_owned();
         return Err(Usage(words).into());
     }
-    arguments.quantity.iter().try_for_each(|path| known(path))?;
+    let quantities = arguments.quantity.iter().map(|path| known(path)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<RunReader> =
         arguments.runs.iter().map(|run| RunReader::open(run)).collect::<Result<_, _>>()?;
     let samples: Vec<_> =
@@ -117,7 +118,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     }
     let write = |out: &mut dyn Write| match arguments.samples {
         true => export::write_samples(&exported, format, out),
-        false => export::write(&exported, PATTERNS, format, &arguments.quantity, out),
+        false => export::write(&exported, PATTERNS, format, &quantities, out),
     };
     match &arguments.out {
         Some(path) => Output::named(path)?.write(|out| Ok(write(out)?))?,
@@ -137,10 +138,11 @@ fn stdout_error(error: report::Error) -> anyhow::Error {
     }
 }
 
-/// Refuses a path to which no number belongs.
-fn known(path: &str) -> anyhow::Result<()> {
-    if PATTERNS.has_group(path) || PATTERNS.find(path).is_some() {
-        return Ok(());
+/// Returns a path, which may have a short name. Refuses one to which no number belongs.
+fn known(path: &str) -> anyhow::Result<String> {
+    let found = [path, path_of(path)];
+    if let Some(path) = found.iter().find(|path| PATTERNS.has_group(path) || PATTERNS.find(path).is_some()) {
+        return Ok((*path).to_owned());
     }
     let hint = match PATTERNS.examples(path).first() {
         Some(first) => format!("give a path such as {first}, or a group such as latency"),

@@ -102,9 +102,14 @@ pub enum Error {
     },
     /// No combination of axes was measured in enough runs.
     #[error(
-        "there is no trend to look for: no point was measured in {least} runs or more of one placement{left_out}"
+        "there is no trend to look for: it needs {least} runs of one placement, and no point was measured in more than \
+         {most} of {runs}{left_out}"
     )]
     TooFewRuns {
+        /// The number of runs.
+        runs: usize,
+        /// The most runs of one placement in which a point was measured.
+        most: usize,
         /// The least number of runs.
         least: usize,
         /// What is said of runs that were left out; empty without such.

@@ -53,7 +53,7 @@ each program agree within 3 %. There are six parts, with a table each. Three of 
             in the variables OSU and IMB have them ({mpi} in these variables stands for openmpi or mpich)
 
   --part PART    only this part
-  --quick        one round of fewer points, as in CI
+  --quick        one round of fewer points, as in `cargo xtask ci --full`
   --rounds N     the most rounds (default 16); after round 3, only points whose runs do not agree are measured
   --only WORD    only tests whose name contains WORD, such as lat or ib_write
   --device NAME  measures this device of this host, without a virtual machine: the counted and the timed part. Other parts

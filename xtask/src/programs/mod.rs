@@ -108,11 +108,6 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Runs the programs of the quick run, for CI.
-pub(crate) fn quick() -> Result<()> {
-    compare(&Options { is_quick: true, ..Options::default() })
-}
-
 /// Runs every program, for `cargo xtask ci --full`.
 pub(crate) fn all_cases() -> Result<()> {
     compare(&Options::default())

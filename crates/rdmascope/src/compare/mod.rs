@@ -6,12 +6,14 @@ mod records;
 pub(crate) mod trend;
 mod turns;
 
-use std::path::PathBuf;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::report::compare::{Asked, Session, Word, compare as compared};
 use bench::PATTERNS;
 use clap::Args;
+use measure::expectation::path_of;
 use measure::store::RunReader;
 use measure::units;
 
@@ -32,6 +34,7 @@ Examples:
   rdmascope compare before after --history sessions
                                        two runs, and what runs differ anyway
   rdmascope compare before after --format junit > compare.xml
+  rdmascope compare polling            the turns of the first example again
 
 Exit status: 3 if the new side is worse, 4 if it failed where the base was
 measured, 1 if it differs but one session a side cannot say more, 0 if it is the
@@ -43,10 +46,10 @@ const MARGIN: &str = "5%";
 #[derive(Args, Debug)]
 pub(crate) struct CompareArguments {
     /// The base: the directory of a run, of several runs, or several directories with commas; with
-    /// --interleave, a command that measures.
+    /// --interleave, a command that measures. Alone, the directory of an earlier --interleave.
     pub(crate) base: String,
     /// The new side, in the same way.
-    pub(crate) new: String,
+    pub(crate) new: Option<String>,
     /// Measure both commands by turns, in this many pairs of random order. A command is a command
     /// line of rdmascope, or of another one if it starts with the path of a program.
     #[arg(long, value_name = "PAIRS", requires = "out", conflicts_with = "history")]
@@ -75,7 +78,7 @@ pub(crate) struct CompareArguments {
 #[derive(Args, Debug)]
 pub(crate) struct LookedAt {
     /// Numbers to look at, by their paths [default: the main number of each point].
-    #[arg(long, value_name = "PATH,...", value_delimiter = ',')]
+    #[arg(long, value_name = "PATH,...", value_delimiter = ',', value_parser = quantity)]
     pub(crate) quantity: Vec<String>,
     /// Difference up to which numbers count as the same.
     #[arg(long, value_name = "PERCENT", default_value = MARGIN, value_parser = units::parse_percent)]
@@ -84,15 +87,22 @@ pub(crate) struct LookedAt {
 
 /// Compares two sides and prints the verdict.
 pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
-    let (sides, names) = match (arguments.interleave, &arguments.out) {
-        (Some(pairs), Some(out)) => {
-            let turns = Turns::open(out, pairs, [&arguments.base, &arguments.new])?;
+    let base = &arguments.base;
+    let by_turns = arguments.interleave.is_some() || arguments.new.is_none();
+    let (sides, names) = match (arguments.interleave, &arguments.out, &arguments.new) {
+        (Some(pairs), Some(out), Some(new)) => {
+            let turns = Turns::open(out, pairs, [base, new])?;
             let measured = turns.measure(&arguments.looked_at.quantity, arguments.by.is_some())?;
-            (measured, turns.commands.clone())
+            (measured, turns.commands)
+        }
+        (None, _, Some(new)) => ([runs(base)?, runs(new)?], [base, new].map(Clone::clone)),
+        (None, _, None) => {
+            let turns = Turns::ended(Path::new(base))?;
+            (turns.read()?, turns.commands)
         }
         _ => {
-            let names = [&arguments.base, &arguments.new];
-            ([runs(&arguments.base)?, runs(&arguments.new)?], names.map(Clone::clone))
+            let words = "--interleave compares two commands: name the command of the new side, too";
+            return Err(Usage(words.to_owned()).into());
         }
     };
     let history = arguments.history.as_deref().map(|directory| history(directory, &sides));
@@ -105,7 +115,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
         sides: [base, new],
         names: names.each_ref().map(String::as_str),
         history,
-        by_turns: arguments.interleave.is_some(),
+        by_turns,
         quantities: &arguments.looked_at.quantity,
         by_experiment: arguments.by.is_some(),
         margin: arguments.looked_at.margin,
@@ -114,6 +124,11 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
     })?;
     arguments.output.write(&comparison.sheet(), &comparison)?;
     Ok(status(comparison.verdict))
+}
+
+/// The path of a quantity, which may have a short name.
+fn quantity(text: &str) -> Result<String, Infallible> {
+    Ok(path_of(text).to_owned())
 }
 
 /// The exit status of a verdict.

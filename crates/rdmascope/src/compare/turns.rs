@@ -25,7 +25,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
 use verdict::compare::Design;
 
-use crate::failure::{Interrupted, NOT_MET, PARTIAL, Usage};
+use crate::failure::{Interrupted, NOT_MET, PARTIAL, Usage, harmless};
 
 /// The file with the commands and the order.
 const FILE: &str = "turns.json";
@@ -80,6 +80,45 @@ impl Turns {
         }
         eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
         Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first })
+    }
+
+    /// Opens the directory of an earlier comparison, to compare its runs again.
+    ///
+    /// # Errors
+    ///
+    /// If it has no turns.
+    pub(super) fn ended(out: &Path) -> anyhow::Result<Self> {
+        let file = out.join(FILE);
+        if !file.exists() {
+            let out = out.display();
+            let why = format!("{out} has no {FILE}, as the directory of an --interleave has: name two sides");
+            return Err(Usage(why).into());
+        }
+        let Kept { commands, new_first, .. } = read(&file)?;
+        Ok(Self { out: out.to_owned(), commands, words: [Vec::new(), Vec::new()], new_first })
+    }
+
+    /// Reads all turns.
+    ///
+    /// # Errors
+    ///
+    /// If one is missing.
+    pub(super) fn read(&self) -> anyhow::Result<[Vec<RunReader>; 2]> {
+        let pairs = self.new_first.len();
+        let run = |side: &str, pair: usize| {
+            finished(&self.out.join(side).join(pair.to_string())).ok_or_else(|| {
+                let [base, new] = &self.commands;
+                Usage(format!(
+                    "{}/{side}/{pair} is missing or incomplete: go on with `rdmascope compare --interleave {pairs} \
+                     '{}' '{}' --out {0}`",
+                    self.out.display(),
+                    harmless(base),
+                    harmless(new)
+                ))
+            })
+        };
+        let side = |side: &str| (1..=pairs).map(|pair| run(side, pair)).collect::<Result<Vec<_>, _>>();
+        Ok([side(SIDES[0])?, side(SIDES[1])?])
     }
 
     /// Measures the turns that are missing, and reads all. The comparison that follows asks about
@@ -176,7 +215,11 @@ impl Turns {
 /// Splits a command into words.
 fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let refuse = |why: &str| Usage(format!("the command '{command}' cannot be measured by turns: {why}"));
-    let words = split(command).map_err(refuse)?;
+    let mut words = split(command).map_err(refuse)?;
+    // A whole command line, as it is typed.
+    if words.first().is_some_and(|word| word == env!("CARGO_PKG_NAME")) {
+        words.remove(0);
+    }
     if words.is_empty() {
         return Err(refuse("it is empty; an example is 'lat send --local'").into());
     }
@@ -266,5 +309,21 @@ fn how(status: ExitStatus) -> String {
         (Some(code), _) => format!("ended with status {code}"),
         (None, Some(signal)) => format!("was killed by signal {signal}"),
         (None, None) => "ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_a_whole_command_line_or_its_words() {
+        let of = |command: &str| words(command).map_err(|error| error.to_string());
+        let expected = Ok(["lat", "send", "-n", "10"].map(str::to_owned).to_vec());
+        assert_eq!(of("lat send -n 10"), expected);
+        assert_eq!(of("rdmascope lat send -n 10"), expected);
+        assert_eq!(of("./rdmascope lat").map(|words| words[0].clone()), Ok("./rdmascope".to_owned()));
+        assert!(of("rdmascope").is_err_and(|why| why.contains("it is empty")));
+        assert!(of("lat send --out there").is_err_and(|why| why.contains("--out is set for each turn")));
     }
 }

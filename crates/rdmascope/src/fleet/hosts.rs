@@ -31,7 +31,11 @@ pub(super) fn list(text: &str) -> Result<Vec<Host>, String> {
 pub(super) fn file(path: &Path) -> anyhow::Result<Vec<Host>> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the hosts in {shown}"))?;
-    Ok(lines(&text).map_err(|(line, why)| Usage(format!("{shown}, line {line}: {why}")))?)
+    let hosts = lines(&text).map_err(|(line, why)| Usage(format!("{shown}, line {line}: {why}")))?;
+    if hosts.is_empty() {
+        return Err(Usage(format!("{shown} names no host: write a host on each line")).into());
+    }
+    Ok(hosts)
 }
 
 /// Reads the lines of a file of hosts: `name group=leaf3 devices=mlx5_0,mlx5_1`, with comments
@@ -119,9 +123,13 @@ fn parts(text: &str) -> Result<Vec<&str>, String> {
         return Err(format!("{text:?} has a [ without its ]"));
     }
     parts.push(&text[from..]);
-    match parts.iter().any(|part| part.trim().is_empty()) {
-        true => Err(format!("{text:?} has an empty name")),
-        false => Ok(parts.into_iter().map(str::trim).collect()),
+    let parts: Vec<&str> = parts.into_iter().map(str::trim).collect();
+    if parts.contains(&"") {
+        return Err(format!("{text:?} has an empty name"));
+    }
+    match parts.iter().find(|part| part.contains(char::is_whitespace)) {
+        Some(part) => Err(format!("{part:?} has a space: put commas between names")),
+        None => Ok(parts),
     }
 }
 
@@ -192,6 +200,7 @@ mod tests {
         let error = |text: &str| list(text).unwrap_err();
         assert_eq!(error("a,,b"), "\"a,,b\" has an empty name");
         assert_eq!(error(""), "\"\" has an empty name");
+        assert_eq!(error("a b,c"), "\"a b\" has a space: put commas between names");
         assert_eq!(error("n[1-2"), "\"n[1-2\" has a [ without its ]");
         assert_eq!(error("n]"), "\"n]\" has a ] without its [");
         assert_eq!(error("n[[1]]"), "\"n[[1]]\" has a [ inside of brackets");

@@ -72,6 +72,13 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
     assert!(low <= ratio && ratio <= high, "{row}");
     assert!((ratio - 1.1).abs() < 0.03, "{ratio}, not 1.1");
 
+    // So does their directory alone, also of another number.
+    let alone = scratch.run(&["compare", "turns", "--format", "json"]);
+    assert_eq!((alone.status, &alone.stdout), (again.status, &again.stdout));
+    let other = scratch.run(&["compare", "turns", "--quantity", "p90"]);
+    assert!(other.status == Some(3) && other.stdout.contains("90th percentile"), "{other:?}");
+    scratch.refused(&["compare", "turns/base"], 2, &["turns/base has no turns.json", "name two sides"]);
+
     // The runs alone are in a mixed order: they decide, if the link may differ.
     let apart = ["compare", "turns/base", "turns/new"];
     scratch.refused(&apart, 1, &["differ in what matters", "link: 4X FDR,latency=2ms", "--anyway"]);
@@ -213,7 +220,7 @@ fn wrong_use_is_refused_in_a_sentence() {
         &["latency.p51_ns", "latency.p50_ns"],
     );
     scratch.refused(&["compare", "one", "one", "--quantity", "latency.count"], 2, &["neither more nor less"]);
-    scratch.refused(&["trend", "one", "one"], 1, &["no point was measured in 10 runs"]);
+    scratch.refused(&["trend", "one", "one"], 1, &["it needs 10 runs", "in more than 2 of 2"]);
     let turns = |command: &str, out: &str, words: &[&str]| {
         let all = ["compare", "--interleave", "2", command, "lat send --local", "--out", out];
         scratch.refused(&all, 2, words);

@@ -383,12 +383,14 @@ fn limits_and_an_earlier_fleet_are_compared_with() {
     let words = started(&scratch, "h[1-5]", &with_slow("none"), &more);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stdout.contains("below the expectation"), "{}", ended.stdout);
+    assert_words(&ended.stdout, &["below the expectation", "limit: throughput at least 9537 MiB/s: missed"]);
+    scratch.refused(&["compare", "before", "fleet"], 1, &["schedule: all-pairs -> ring", "--anyway"]);
     std::fs::remove_dir_all(scratch.at("fleet")).unwrap();
     let words = started(&scratch, "h[1-5]", &with_slow("h5"), &["--baseline", "before"]);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert_eq!(named(&scratch.record("fleet").0), ["h5"], "{}", ended.stdout);
+    assert_words(&ended.stdout, &["baseline: before"]);
     // Of a fleet, all pairs together are a point of each quantity.
     let ended = scratch.run(&["compare", "before", "fleet", "--anyway"]);
     assert_words(&ended.stdout, &["throughput of one direction", "verdict: same (2 same)"]);
@@ -431,6 +433,7 @@ fn what_cannot_be_examined_is_refused() {
     refused(&["--hosts", "a,b"], &["--via has to say how to reach a host", "--via 'ssh {host}'"]);
     refused(&["--hosts", "a[1", via[0], via[1]], &["--hosts: \"a[1\" has a [ without its ]"]);
     refused(&["--hosts", "a", via[0], via[1]], &["a fleet has at least two hosts"]);
+    refused(&["--hosts", "a b", via[0], via[1]], &["--hosts: \"a b\" has a space: put commas between names"]);
     refused(&["mpi", "--local", "2"], &["a fleet cannot measure \"mpi\": use send, "]);
     refused(
         &["tcp", "--local", "4", "--at-least", "90%"],
@@ -452,6 +455,8 @@ fn what_cannot_be_examined_is_refused() {
     refused(&rails, &["--separate-rails: mlx5_1 is the device of one host alone, and a rail has several"]);
     scratch.write("hosts", "a devices=mlx5_0,mlx5_1\nb\n");
     refused(&rails, &["--separate-rails: name the devices of b by devices= in --hosts-file"]);
+    scratch.write("hosts", "# none\n");
+    refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts names no host: write a host on each line"]);
     scratch.write("hosts", "a\nb leaf\n");
     refused(&["--hosts-file", "hosts", via[0], via[1]], &["hosts, line 2: \"leaf\" is not group=NAME"]);
     scratch.run(&["lat", "shmem", "--local", "-n", "10", "--out", "other"]);

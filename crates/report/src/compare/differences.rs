@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use measure::record::{Device, Environment, Run};
+use measure::record::{Device, Environment, Fleet, Run};
 use measure::text::{plain, value};
 use serde::Serialize;
 use serde_json::Value;
@@ -46,6 +46,9 @@ const MATTERING_SETTINGS: [&str; 6] =
 /// The name of the difference between hosts. A change may have moved a job, so sides may differ in
 /// it, and a history may not.
 pub(super) const HOST: &str = "host";
+
+/// Of values that both sides have, more than this are not listed.
+const COMMON_MAX: usize = 3;
 
 /// The values of a run or of a side, by what they are of.
 type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
@@ -138,18 +141,29 @@ fn differing_settings(sides: [Vec<&Known>; 2], together: Together) -> Vec<Differ
 
 /// The facts that differ. `absent` is printed where one side does not have a fact.
 fn differing(base: &Facts, new: &Facts, absent: &str) -> Vec<Difference> {
-    let text = |values: Option<&BTreeSet<String>>| match values {
-        Some(values) => values.iter().map(String::as_str).collect::<Vec<_>>().join(" and "),
-        None => absent.to_owned(),
-    };
     let keys: BTreeSet<&(bool, String)> = base.keys().chain(new.keys()).collect();
     let differing = keys.into_iter().filter(|key| base.get(*key) != new.get(*key));
-    let difference = |key: &(bool, String)| Difference {
-        what: key.1.clone(),
-        values: [text(base.get(key)), text(new.get(key))],
-        matters: !key.0,
+    let difference = |key: &(bool, String)| {
+        let sides = [base.get(key), new.get(key)];
+        let text = |side: usize| match sides[side] {
+            Some(values) => listed_beside(values, sides[1 - side]),
+            None => absent.to_owned(),
+        };
+        Difference { what: key.1.clone(), values: [text(0), text(1)], matters: !key.0 }
     };
     differing.map(difference).collect()
+}
+
+/// The values of a side in print. Of many that the other side has too, the number.
+fn listed_beside(values: &BTreeSet<String>, other: Option<&BTreeSet<String>>) -> String {
+    let is_common = |value: &&String| other.is_some_and(|other| other.contains(*value));
+    let (common, own): (Vec<&String>, Vec<&String>) = values.iter().partition(is_common);
+    let words: Vec<&str> = match common.len() > COMMON_MAX {
+        true => own.into_iter().map(String::as_str).collect(),
+        false => values.iter().map(String::as_str).collect(),
+    };
+    let number = (common.len() > COMMON_MAX).then(|| format!("{} in common", common.len()));
+    words.into_iter().chain(number.as_deref()).collect::<Vec<_>>().join(" and ")
 }
 
 /// Adds a fact. The first part of its key is false if it matters, so that such facts come first.
@@ -178,7 +192,20 @@ fn system(run: &Run) -> Facts {
     add(&mut facts, false, "program".to_owned(), &format!("{} {}", run.program.name, run.program.version));
     run.devices.iter().for_each(|device| see_device(device, &mut facts));
     run.environments.iter().for_each(|host| see_host(host, &mut facts));
+    run.fleet.iter().for_each(|fleet| see_fleet(fleet, &mut facts));
     facts
+}
+
+/// What decides which pairs of a fleet are measured at the same time, and over which paths.
+fn see_fleet(fleet: &Fleet, facts: &mut Facts) {
+    let at_once = fleet.parallel.map_or_else(|| "all of a round".to_owned(), |most| most.to_string());
+    add(facts, true, "pairs at the same time".to_owned(), &at_once);
+    add(facts, true, "schedule".to_owned(), &fleet.schedule);
+    add(facts, true, "rails".to_owned(), if fleet.separate_rails { "separate" } else { "together" });
+    let members = fleet.members.iter().zip(0..);
+    for (member, _) in members.filter(|(_, index)| !fleet.left.contains_key(index)) {
+        add(facts, true, "members".to_owned(), &member.name);
+    }
 }
 
 fn see_device(device: &Device, facts: &mut Facts) {

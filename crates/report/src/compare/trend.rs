@@ -141,7 +141,8 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
                 format!("; runs of other hosts than the last are left out ({count}): keep them with --anyway")
             }
         };
-        return Err(Error::TooFewRuns { least: 2 * SEGMENT, left_out });
+        let most = all.iter().map(|series| series.compared().len()).max().unwrap_or(0);
+        return Err(Error::TooFewRuns { runs: runs.len(), most, least: 2 * SEGMENT, left_out });
     }
     let known: Vec<Known> = runs.iter().map(|session| Known::of(session.run)).collect();
     let mut rows = Vec::new();

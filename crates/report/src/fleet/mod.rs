@@ -15,6 +15,7 @@ mod question;
 mod replay;
 mod rows;
 mod split;
+mod stated;
 mod tails;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub(crate) use quantiles::SHARES;
 pub use question::{Question, ROUNDS_MAX, separate_rails};
 pub use replay::{Missing, Replay, Step, examined, lasting, scheduled};
 pub(crate) use rows::rows;
+pub(crate) use stated::stated;
 pub use tails::Tails;
 pub use text::{of_record, text};
 pub use value::{QUANTITIES, Row};

@@ -93,6 +93,15 @@ impl Question {
         self.options.schedule.no_blame.is_none() || has_limit
     }
 
+    /// The rounds of the schedule, of all passes; suspects add some. All rails are measured in the
+    /// same rounds.
+    pub(crate) fn rounds(&self) -> u64 {
+        let Options { schedule, amounts, passes, seed, .. } = &self.options;
+        let of = |hosts: &Hosts| schedule.rounds(hosts, amounts, *seed).count();
+        let longest = self.hosts.parts().iter().map(|(_, hosts)| of(hosts)).max().unwrap_or(0);
+        longest as u64 * passes.unwrap_or(schedule.passes) as u64
+    }
+
     /// The points of the schedule, of all passes; suspects add some.
     pub fn points(&self) -> u64 {
         let Options { schedule, amounts, passes, seed, .. } = &self.options;

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use measure::record::{Fleet, FleetMember, FleetQuantity, Run};
+use measure::record::{Fleet, FleetMember, FleetQuantity, Point, Run};
 use serde_json::json;
 use verdict::fleet::{Examined, Measured, Probe, Purpose, Reading, Round, Verdict, examine};
 
-use super::{Question, Tails, Words, json as object, text};
+use super::{Question, Tails, Words, json as object, scheduled, stated, text};
 
 /// A fleet that measures a latency and a throughput.
 fn fleet(count: usize, schedule: &str, expected: Option<f64>) -> Fleet {
@@ -90,11 +90,13 @@ fn what_is_below_an_expectation_is_compared_with_it() {
     let lines: Vec<String> = found.culprits.iter().map(|culprit| words.culprit(culprit)).collect();
     let own = lines.iter().find(|line| line.contains("the expectation")).expect("a line");
     assert!(own.contains("sends 50 % below the expectation to 9 members; receives 11 % above it"), "{own}");
+    assert_eq!(stated(&words), ["limit: throughput at least 858 MiB/s: missed"]);
     // Under load alone.
     let (question, found) = examined(&fleet, |_, _, round| if round.pairs.len() >= 4 { 0.8 } else { 1.0 });
     let words = Words::new(&fleet, &question, &found);
     assert_eq!(found.verdict, Verdict::Culprits);
     assert_eq!(words.verdict(), "the expectation is missed under load, and not in isolation");
+    assert_eq!(stated(&words), ["limit: throughput at least 858 MiB/s: missed"]);
     let line = words.congestion(&found.congestion[0]);
     assert!(
         line.contains("11 % below the expectation under load, and not in isolation (11 % above there)"),
@@ -110,7 +112,9 @@ fn what_is_below_an_expectation_is_compared_with_it() {
         let is_screening = matches!(round.purpose, Purpose::Screening { .. });
         if is_screening && [from, to] == [1, 2] { 0.8 } else { 1.0 }
     });
-    assert_eq!(Words::new(&fleet, &question, &found).verdict(), "no culprit among 10 members");
+    let words = Words::new(&fleet, &question, &found);
+    assert_eq!(words.verdict(), "no culprit among 10 members");
+    assert_eq!(stated(&words), ["limit: throughput at least 858 MiB/s: met"]);
 }
 
 #[test]
@@ -197,11 +201,37 @@ fn what_is_expected_of_members_is_a_number_for_each() {
     let floor = question.options.quantities[1].floor.clone().unwrap();
     assert_eq!(floor.iter().map(|log| log.exp().round()).collect::<Vec<_>>(), [1e9, 5e8, 1e9, 1e9]);
     assert!(question.has_suspects());
+    fleet.baseline = Some("nights/one".to_owned());
     let (_, slow) = examined(&fleet, |from, to, _| if [from, to].contains(&1) { 0.6 } else { 1.1 });
     assert_eq!(slow.verdict, Verdict::Healthy, "{:?}", slow.undecided);
+    let lines = stated(&Words::new(&fleet, &question, &slow));
+    assert_eq!(
+        lines,
+        ["limit: throughput at least 477 MiB/s to 954 MiB/s, by their links: met", "baseline: nights/one"]
+    );
     for wrong in [vec![1e9; 3], vec![1e9, 0.0, 1e9, 1e9]] {
         fleet.quantities[1].expected_of = wrong;
         let Err(why) = Question::of(&fleet) else { panic!("it is not a number for each") };
         assert_eq!(why, "what is expected of members is a number above 0 for each of them");
     }
+}
+
+#[test]
+fn a_fleet_that_was_killed_has_no_more_points_than_its_schedule() {
+    // Three passes of three rounds; what is measured later is of suspects.
+    let mut killed = fleet(4, "all-pairs", None);
+    let point = |round: u64| {
+        let shape = json!({
+            "id": round, "experiment": "throughput", "pattern": "stream", "axes": { "pair": "n0 -> n1" },
+            "status": "measured", "repetition": 0, "wall_ns": 0, "fleet": { "round": round, "members": [0, 1] },
+        });
+        Point::of_json(&shape).unwrap()
+    };
+    let points: Vec<Point> = (0..12).map(point).collect();
+    let counted = |fleet: &Fleet| scheduled(fleet, &points).len();
+    assert_eq!(counted(&killed), 9);
+    killed.rounds_in_time = Some(4);
+    assert_eq!(counted(&killed), 4);
+    killed.examined = Some(json!({ "measurements": { "rounds": 6 } }));
+    assert_eq!(counted(&killed), 6);
 }

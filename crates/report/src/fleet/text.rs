@@ -10,6 +10,7 @@ use super::outcome::open;
 use super::quantiles::{SHARES, quantiles};
 use super::question::Question;
 use super::rows::{OverPairs, rows};
+use super::stated::stated;
 use super::tails::Tails;
 use super::value::Row;
 use super::words::Words;
@@ -56,7 +57,7 @@ pub fn text(
             out += &format!(" would have been named: {}\n", words.detectable(judged, thresholds));
         }
     }
-    words.across().iter().for_each(|line| out += &format!(" {line}\n"));
+    stated(&words).iter().chain(&words.across()).for_each(|line| out += &format!(" {line}\n"));
     out += &table(question, examined, tails);
     for judged in &examined.quantities {
         out += &matrix(&words, judged, width);

@@ -13,7 +13,7 @@ use super::prose::{prose, sentence};
 use super::table;
 use crate::fleet::{
     Found, Matrix, Outcome, Question, Row, SHARES, Tails, Words, asymmetry, missed, open, outcome, rows,
-    tenths,
+    stated, tenths,
 };
 
 /// The id of the section.
@@ -119,7 +119,7 @@ fn whole(Found { fleet, question, examined }: &Found<'_>, points: &[Point]) -> M
             ul { @for (name, reason) in &left { li { strong { (name) } ": " (prose(reason)) } } }
         }
         (seen(&words, examined))
-        @for line in words.across() { p { (sentence(&line)) "." } }
+        @for line in stated(&words).iter().chain(&words.across()) { p { (sentence(line)) "." } }
         (over_pairs(question, examined, &Tails::of(points)))
         @for judged in &examined.quantities { (maps(&words, judged, points)) }
         @if !cleared.is_empty() {
