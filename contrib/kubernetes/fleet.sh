@@ -1,9 +1,13 @@
 #!/bin/sh
-# Examines the network between the pods of daemonset.yaml. Words of `rdmascope fleet` may follow:
+# Examines the network between the pods of daemonset.yaml. The words of `rdmascope fleet` follow, of
+# which the first says what pairs measure: without it, a fleet takes TCP if most adapters have failed.
 #
-#   ./fleet.sh tcp --time 10min
+#   ./fleet.sh send --time 10min
 #
 # `kubectl get pods -l app=rdmascope -o wide` says on which node each pod runs.
 set -eu
+case "${1--}" in
+    -*) echo "fleet.sh: name what pairs measure, as in ./fleet.sh send --time 10min" >&2; exit 2 ;;
+esac
 pods=$(kubectl get pods -l app=rdmascope -o 'jsonpath={.items[*].metadata.name}' | tr ' ' ,)
-exec rdmascope fleet --hosts "$pods" --via 'kubectl exec -i {host} --' --agent-path rdmascope "$@"
+exec rdmascope fleet "$@" --hosts "$pods" --via 'kubectl exec -i {host} --' --agent-path rdmascope

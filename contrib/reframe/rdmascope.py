@@ -1,7 +1,6 @@
 """ReFrame tests that measure with rdmascope and read its JSON.
 
-    reframe -C settings.py -c rdmascope.py --run --performance-report
-    reframe -C settings.py -c rdmascope.py --run -n RdmascopeLatency -S options=-d,mlx5_0
+    reframe -C settings.py -c rdmascope.py --run --performance-report -n RdmascopeLatency -S device=mlx5_0
     reframe -C settings.py -c rdmascope.py --run -n RdmascopeFleet -S hosts=--local,8
 
 On a partition of Slurm, RdmascopeFleet is a job of as many nodes as `nodes` says, and measures them
@@ -9,7 +8,7 @@ all. A site adds references in a subclass, as for any performance test of ReFram
 
     @rfm.simple_test
     class Adapter(RdmascopeLatency):
-        options = ["-d", "mlx5_0"]
+        device = "mlx5_0"
         reference = {"mycluster:compute": {"p50_8B": (900, None, 0.1, "ns")}}
 """
 
@@ -32,7 +31,7 @@ class Rdmascope(rfm.RunOnlyRegressionTest):
     valid_prog_environs = ["*"]
     # Path of the program.
     program = variable(str, value="rdmascope")
-    # Words that end the command, such as -d,mlx5_0 or --expect,no_loss.
+    # Words that end the command, such as --expect,no_loss.
     options = variable(typ.List[str], value=[])
 
     def words(self):
@@ -67,6 +66,10 @@ class Rdmascope(rfm.RunOnlyRegressionTest):
 class RdmascopePoints(Rdmascope):
     """A command of rdmascope that prints its points as JSON."""
 
+    # The device, such as mlx5_0. It has no default: without a name, rdmascope measures its software
+    # device, softdev0, on a node whose adapter has failed.
+    device = variable(str)
+
     def points(self):
         with open(os.path.join(self.stagedir, sn.evaluate(self.stdout))) as lines:
             return [json.loads(line) for line in lines]
@@ -93,8 +96,10 @@ class RdmascopePoints(Rdmascope):
             size = f"{point['axes']['size_bytes']}B"
             again = f"_{point['repetition']}" if point["repetition"] else ""
             for name, (value, unit) in self.value(point).items():
-                made = sn.make_performance_function(sn.defer(value), unit)
-                self.perf_variables[f"{name}_{size}{again}"] = made
+                name = f"{name}_{size}{again}"
+                if name in self.perf_variables:
+                    raise ValueError(f"{name} is of several points: give one value to each option but the sizes")
+                self.perf_variables[name] = sn.make_performance_function(sn.defer(value), unit)
 
 
 @rfm.simple_test
@@ -104,7 +109,7 @@ class RdmascopeLatency(RdmascopePoints):
     sizes = variable(str, value="8,4KiB")
 
     def words(self):
-        return ["lat", "send", "--local", "-s", self.sizes, "-n", "10000", "--json"]
+        return ["lat", "send", "--local", "-d", self.device, "-s", self.sizes, "-n", "10000", "--json"]
 
     def value(self, point):
         latency = point["latency"]
@@ -118,7 +123,7 @@ class RdmascopeBandwidth(RdmascopePoints):
     sizes = variable(str, value="64KiB")
 
     def words(self):
-        return ["bw", "write", "--local", "-s", self.sizes, "-n", "5000", "--json"]
+        return ["bw", "write", "--local", "-d", self.device, "-s", self.sizes, "-n", "5000", "--json"]
 
     def value(self, point):
         return {"throughput": (point["throughput"]["bytes_per_s"], "B/s")}
@@ -131,6 +136,9 @@ class RdmascopeFleet(Rdmascope):
     # The hosts, such as --hosts,n[1-8],--via,ssh {host}; empty for the nodes of the job.
     hosts = variable(typ.List[str], value=[])
     nodes = variable(int, value=4)
+    # What pairs measure, such as send or tcp: a fleet without a word takes TCP if most adapters have
+    # failed.
+    subject = variable(str, value="send")
     # Whether a fleet passes of which too little could be measured for a verdict.
     may_be_undecided = variable(bool, value=False)
 
@@ -142,7 +150,7 @@ class RdmascopeFleet(Rdmascope):
     def words(self):
         in_a_job = self.current_partition.scheduler.registered_name != "local"
         hosts = self.hosts or ([] if in_a_job else ["--local", str(self.nodes)])
-        return ["fleet", *hosts, "--out", "fleet"]
+        return ["fleet", self.subject, *hosts, "--out", "fleet"]
 
     @sanity_function
     def nothing_is_slow(self):

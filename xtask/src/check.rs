@@ -63,9 +63,13 @@ pub(crate) fn deny() -> Result<()> {
 /// machine.
 const TESTS_PER_CPU: usize = 8;
 
+/// Packages whose tests measure nothing, but compute and draw: they run beside all others.
+const BESIDE: [&str; 2] = ["report", "verdict"];
+
 /// Runs all tests with environment variables.
 pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
-    run_tests(&["--workspace"], variables)
+    let threads = threads();
+    suite::run_beside(&BESIDE, &[variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat())
 }
 
 /// Runs the tests of the crates that have features, with all features and environment variables.
@@ -74,7 +78,11 @@ pub(crate) fn test_features(variables: &[(&str, &str)]) -> Result<()> {
 }
 
 fn run_tests(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    suite::run(words, &[variables, &[("RUST_TEST_THREADS", threads().as_str())]].concat())
+}
+
+/// The number of concurrent tests, in print.
+fn threads() -> String {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = (TESTS_PER_CPU * cpus).to_string();
-    suite::run(words, &[variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat())
+    (TESTS_PER_CPU * cpus).to_string()
 }

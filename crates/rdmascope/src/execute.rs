@@ -8,7 +8,7 @@ use bench::process::coordinator::{self, Summary};
 use bench::process::interrupt::Interrupt;
 use bench::process::sink::Sink;
 
-use crate::failure::{DID_NOT_FINISH, Interrupted, NOT_MET, PARTIAL};
+use crate::failure::{DID_NOT_FINISH, Interrupted, NOT_MET, PARTIAL, reported};
 use crate::job::Job;
 use crate::sink::{Ended, Output};
 use crate::{report, stdout};
@@ -27,32 +27,36 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     let closed = output.end();
     let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());
     let is_not_met = closed.as_ref().is_ok_and(|ended| ended.is_not_met);
+    let statuses = closed.as_ref().map(|ended| ended.statuses).ok();
     let why = if is_kept { "the tables and the record say why" } else { "the tables say why" };
     let closed = closed.and_then(close);
     // The error that ended the run comes first: errors that followed from it would only hide it.
-    let Summary { measured, not_measured, failed } = match ended {
+    let of_process = match ended {
         Err(Error::Interrupted { signal }) if !is_kept => {
             let why = nothing_kept.to_owned();
             return Err(Interrupted { signal, why }.into());
         }
         ended => ended?,
     };
-    closed?;
+    let Summary { measured, not_measured, failed } = statuses.unwrap_or(of_process);
     let all = measured + not_measured + failed;
-    match (measured, failed) {
-        // A script that goes on with the numbers would have none.
-        (0, 0) => eprintln!("rdmascope: nothing was measured: {why}"),
+    let status = match (measured, failed) {
         _ if is_not_met => {
             eprintln!("rdmascope: an expectation is not met: {why}");
-            return Ok(ExitCode::from(NOT_MET));
+            NOT_MET
         }
-        (_, 0) => return Ok(ExitCode::SUCCESS),
+        // A script that goes on with the numbers would have none.
+        (0, 0) => {
+            eprintln!("rdmascope: nothing was measured: {why}");
+            DID_NOT_FINISH
+        }
+        (_, 0) => 0,
         (_, failed) => {
             eprintln!("rdmascope: {failed} of {all} points failed: {why}");
-            return Ok(ExitCode::from(if measured > 0 { PARTIAL } else { DID_NOT_FINISH }));
+            if measured > 0 { PARTIAL } else { DID_NOT_FINISH }
         }
-    }
-    Ok(ExitCode::from(DID_NOT_FINISH))
+    };
+    Ok(reported(status, closed))
 }
 
 /// Writes the report beside the record; its path is the last line of standard output.

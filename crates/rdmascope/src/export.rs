@@ -42,6 +42,9 @@ pub(crate) struct ExportArguments {
     /// Only this number, such as latency.p99_ns or p99, or all of a group, such as latency.
     #[arg(long, value_name = "PATH")]
     quantity: Vec<String>,
+    /// Label of all metrics, such as unit=nightly: files of one collector need different ones.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
     /// File to write, which is replaced as a whole [default: standard output].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -98,6 +101,9 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             "--format junit has the results of points and expectations: leave --quantity out".to_owned();
         return Err(Usage(words).into());
     }
+    if format != Format::OpenMetrics && !arguments.label.is_empty() {
+        return Err(Usage("--label is for --format openmetrics: leave it out".to_owned()).into());
+    }
     let quantities = arguments.quantity.iter().map(|path| known(path)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<RunReader> =
         arguments.runs.iter().map(|run| RunReader::open(run)).collect::<Result<_, _>>()?;
@@ -105,7 +111,13 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         runs.iter().map(|run| |path: &str| run.sample_file(path).map_err(|e| e.to_string())).collect();
     let names = names::names(&runs.iter().map(RunReader::dir).collect::<Vec<_>>())?;
     let exported: Vec<Exported<'_>> = (runs.iter().zip(&samples).zip(names))
-        .map(|((run, samples), name)| Exported { name, run: run.run(), points: run.points(), samples })
+        .map(|((run, samples), name)| Exported {
+            name,
+            run: run.run(),
+            points: run.points(),
+            samples,
+            labels: &arguments.label,
+        })
         .collect();
     for (run, shown) in
         exported.iter().zip(&arguments.runs).filter(|(run, _)| arguments.samples && !export::has_samples(run))
@@ -121,13 +133,22 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         false => export::write(&exported, PATTERNS, format, &quantities, out),
     };
     match &arguments.out {
-        Some(path) => Output::named(path)?.write(|out| Ok(write(out)?))?,
+        Some(path) => Output::beside(&runs.iter().collect::<Vec<_>>(), path)?.write(|out| Ok(write(out)?))?,
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             write(&mut out).and_then(|()| Ok(out.flush()?)).map_err(stdout_error)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a label of metrics.
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("give a name and a value such as unit=nightly")?;
+    match export::can_be_label(name) {
+        true => Ok((name.to_owned(), value.to_owned())),
+        false => Err(format!("{name:?} cannot be the name of a label: give one such as unit=nightly")),
+    }
 }
 
 /// Returns the error of standard output, which may be a closed pipe.

@@ -36,6 +36,13 @@ pub(crate) fn told(error: &anyhow::Error) -> u8 {
     status(error)
 }
 
+/// Returns the exit status of a command whose results were printed, or could not be: a reader that
+/// has gone, or a full disk, hides no status but that of success.
+pub(crate) fn reported(status: u8, printed: anyhow::Result<()>) -> ExitCode {
+    let failed = printed.map_or_else(|error| told(&error), |()| 0);
+    ExitCode::from(if status == 0 { failed } else { status })
+}
+
 /// Escapes the characters of a text that a terminal would act on: the text may quote a file, an
 /// argument or another host.
 pub(crate) fn harmless(text: &str) -> String {

@@ -124,7 +124,7 @@ pub(crate) struct Written {
 pub(crate) fn write_html(run: &Path, named: Option<&Path>) -> anyhow::Result<Written> {
     let record = RunReader::open(run)?;
     let output = match named {
-        Some(path) => Output::beside(&record, path)?,
+        Some(path) => Output::beside(&[&record], path)?,
         None => Output::File(run.join("report.html")),
     };
     let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use bench::PATTERNS;
 use bench::plan::{Options, Plan, resolve};
+use bench::process::coordinator::Summary;
 use clap::{Arg, Args, Command, FromArgMatches};
 use measure::figure::Unit;
 use measure::record::{Run, Status};
@@ -13,7 +14,7 @@ use report::{Points, expectations};
 use serde_json::{Map, Value};
 
 use crate::execute::{close, execute};
-use crate::failure::{NOT_MET, PARTIAL, Usage, harmless};
+use crate::failure::{NOT_MET, PARTIAL, Usage, harmless, reported};
 use crate::job::{Destination, Job, Shows};
 use crate::launch::launch;
 use crate::resumed;
@@ -108,20 +109,22 @@ fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
     let is_not_met = expectations::is_any_not_met(&judged);
     let is_json = job.shows == Shows::Json;
     let text = expectations::text(&judged, false);
-    if is_json {
-        let lines: String = points.points.iter().map(sink::json::line).collect();
-        stdout::print(&lines)?;
-        eprint!("{text}");
-    } else {
-        stdout::print_folded(&text)?;
-    }
+    let printed = match is_json {
+        true => {
+            eprint!("{text}");
+            stdout::print(&points.points.iter().map(sink::json::line).collect::<String>())
+        }
+        false => stdout::print_folded(&text),
+    };
     let directory = Some(directory.to_owned());
-    close(Ended { directory, unprinted: None, is_json, is_not_met })?;
-    Ok(match (is_not_met, has_failed) {
-        (true, _) => ExitCode::from(NOT_MET),
-        (_, true) => ExitCode::from(PARTIAL),
-        _ => ExitCode::SUCCESS,
-    })
+    let unprinted = printed.err();
+    let closed = close(Ended { directory, unprinted, is_json, is_not_met, statuses: Summary::default() });
+    let status = match (is_not_met, has_failed) {
+        (true, _) => NOT_MET,
+        (_, true) => PARTIAL,
+        _ => 0,
+    };
+    Ok(reported(status, closed))
 }
 
 /// Returns the arguments of the command line in a record, if it is one of this command.

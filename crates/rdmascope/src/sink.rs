@@ -2,6 +2,7 @@
 //! standard error.
 
 pub(crate) mod json;
+mod kept;
 mod perftest;
 pub(crate) mod progress;
 pub(crate) mod warnings;
@@ -12,23 +13,25 @@ use std::time::{Duration, SystemTime};
 
 use bench::PATTERNS;
 use bench::point::PointSpec;
+use bench::process::coordinator::Summary;
 use bench::process::message::Hello;
-use bench::process::sink::{KeptSamples, Sink, SinkError, Source};
+use bench::process::sink::{KeptSamples, Sink, SinkError};
 use measure::figure::{Figure, FigureKind};
 use measure::placement;
-use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION};
+use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION, Status};
 use measure::store::{EndedRun, RunWriter};
 use report::Points;
 use report::expectations;
 use report::launched;
 use report::repeated::{self, Repeated};
-use report::terminal::{Stream, Summary};
+use report::terminal::{Stream, Summary as Medians};
 use serde_json::Value;
 
 use crate::banner::banner;
 use crate::job::{Destination, Job, Shows};
 use crate::placing::Placing;
 use crate::{resumed, stdout};
+use kept::keep_samples;
 use perftest::PerftestFile;
 use progress::Progress;
 
@@ -39,6 +42,8 @@ pub(crate) struct Output {
     tables: Tables,
     progress: Progress,
     points: u64,
+    /// How all points of the run ended, also those of an earlier process.
+    statuses: Summary,
     /// The points from which findings, repetitions and costs are computed at the end; empty for a
     /// plan without them.
     asked: Vec<Point>,
@@ -66,7 +71,7 @@ enum Tables {
     /// A row for each point, when it ends.
     Points(Box<Stream>),
     /// Medians over repetitions, when the run ends.
-    Medians(Summary),
+    Medians(Medians),
 }
 
 /// The result of a run that has ended.
@@ -79,6 +84,8 @@ pub(crate) struct Ended {
     pub(crate) is_json: bool,
     /// Whether an expectation is not met.
     pub(crate) is_not_met: bool,
+    /// How all points of the run ended, also those of an earlier process.
+    pub(crate) statuses: Summary,
 }
 
 impl Output {
@@ -144,7 +151,7 @@ impl Output {
         let tables = match job.shows {
             Shows::Json => Tables::Json,
             Shows::Points => Tables::Points(Box::new(Stream::new(PATTERNS, job.bandwidth, stdout::line())?)),
-            Shows::Medians => Tables::Medians(Summary::new(PATTERNS, job.bandwidth, stdout::line())?),
+            Shows::Medians => Tables::Medians(Medians::new(PATTERNS, job.bandwidth, stdout::line())?),
         };
         let progress = Progress::new(run.points_planned);
         let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
@@ -160,6 +167,7 @@ impl Output {
             writer,
             tables,
             points,
+            statuses: Summary::default(),
             asked,
             repeatable,
             needs_device,
@@ -193,6 +201,12 @@ impl Output {
 
     /// Adds a point of the record to what is shown of the run.
     fn add(&mut self, point: Point) -> String {
+        let Summary { measured, not_measured, failed } = &mut self.statuses;
+        *match &point.status {
+            Status::Measured => measured,
+            Status::NotMeasured { .. } => not_measured,
+            Status::Failed { .. } => failed,
+        } += 1;
         let lines = match &mut self.tables {
             Tables::None => String::new(),
             Tables::Json => json::line(&point),
@@ -254,8 +268,8 @@ impl Output {
         let directory = self.writer.take().map(|writer| self.close(writer)).transpose()?.flatten();
         self.run.ended.get_or_insert_with(now);
         self.json_file.as_ref().map_or(Ok(()), |file| file.write(&self.run))?;
-        printed?;
-        Ok(Ended { directory, unprinted: self.unprinted, is_json: self.is_json, is_not_met })
+        let unprinted = self.unprinted.or(printed.err());
+        Ok(Ended { directory, unprinted, is_json: self.is_json, is_not_met, statuses: self.statuses })
     }
 
     fn close(&mut self, writer: RunWriter) -> anyhow::Result<Option<PathBuf>> {
@@ -270,8 +284,8 @@ impl Output {
         Ok(Some(directory))
     }
 
-    /// Prints results for people. If that fails, the run goes on for its record, or ends if there
-    /// is none.
+    /// Prints results for people. If that fails, the run goes on for its record or its
+    /// expectations, or ends if there are none.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         if self.is_json {
             self.progress.suspend(|| eprint!("{text}"));
@@ -290,7 +304,9 @@ impl Output {
             return Ok(());
         }
         match self.progress.suspend(print) {
-            Err(error) if self.writer.is_some() => self.unprinted = Some(error),
+            Err(error) if self.writer.is_some() || !self.run.expectations.is_empty() => {
+                self.unprinted = Some(error);
+            }
             other => other?,
         }
         Ok(())
@@ -314,40 +330,6 @@ impl Output {
         // The first error is the cause.
         kept.and(appended)
     }
-}
-
-/// Writes the samples of a point, all or none of them.
-fn keep_samples(writer: &RunWriter, point: &mut Point, samples: &[KeptSamples]) -> measure::Result<()> {
-    let mut written: Vec<String> = Vec::new();
-    for KeptSamples { of, samples_ns } in samples {
-        let what = match of {
-            Source::End(rank) => rank.to_string(),
-            Source::Kind(kind) => kind.name().to_owned(),
-        };
-        match writer.samples(point.id, &what, samples_ns) {
-            Ok(path) => written.push(path),
-            Err(error) => {
-                written.iter().for_each(|path| writer.remove_samples(path));
-                return Err(error);
-            }
-        }
-    }
-    for (KeptSamples { of, .. }, path) in samples.iter().zip(written) {
-        let entry = match of {
-            Source::End(rank) => {
-                point.ends.iter_mut().find(|end| end.rank == *rank).map(|end| &mut end.samples)
-            }
-            Source::Kind(kind) => point
-                .kinds
-                .iter_mut()
-                .find(|timed| timed.latency.kind == *kind)
-                .map(|timed| &mut timed.samples),
-        };
-        if let Some(entry) = entry {
-            *entry = Some(path);
-        }
-    }
-    Ok(())
 }
 
 impl Sink for Output {

@@ -5,7 +5,8 @@
 //! interval of the number lies on one side of it; a number without an interval, such as the 99th
 //! percentile of one repetition, decides alone. It is *not decided* where the interval reaches over
 //! the bound, where every repetition is unstable or one has failed, and where there is no number.
-//! Counts, such as lost messages, are facts of unstable repetitions too.
+//! Counts, such as lost messages, are facts of unstable repetitions too, and the repetition decides
+//! whose count is furthest on the wrong side.
 //!
 //! # Invariants
 //!
@@ -16,7 +17,7 @@ mod text;
 
 use std::collections::BTreeSet;
 
-use measure::expectation::{Expectation, Limit};
+use measure::expectation::{Expectation, Limit, Relation};
 use measure::figure::Unit;
 use measure::presentation::Patterns;
 use measure::record::{Axes, Point, Status};
@@ -24,7 +25,7 @@ use measure::selection::EXPERIMENT;
 use measure::units::Dimension;
 use serde_json::Value;
 
-use crate::folded::{Measured, NO_POINT, fold};
+use crate::folded::{Measured, NO_POINT, fold_worst};
 use crate::link_limit::LinkLimit;
 use crate::list::grouped;
 use crate::varying::Varying;
@@ -120,7 +121,8 @@ fn experiments<'a>(expectation: &Expectation, run: Points<'a>) -> BTreeSet<&'a s
 
 /// The number of the repetitions, in the unit of the bound unless it is far below that unit.
 fn number(expectation: &Expectation, points: &[&Point], patterns: Patterns) -> Result<Measured, String> {
-    let fold = |unit| fold(points, patterns, &expectation.quantity, unit);
+    let is_most = matches!(expectation.bound.relation, Relation::Below | Relation::AtMost);
+    let fold = |unit| fold_worst(points, patterns, &expectation.quantity, unit, is_most);
     let unit = unit(expectation, patterns);
     let measured = fold(unit)?;
     let is_small = unit.is_some_and(|unit| measured.y.value.abs() < unit.one() / 100.0);
@@ -158,17 +160,24 @@ fn judgement(
     let undecided = |why: &str| Judgement::NotDecided(why.to_owned());
     let Some(limit) = limit else { return undecided("the rate of the link is not known") };
     let doubts = &measured.doubts;
-    let first = doubts.first.as_deref().unwrap_or_default();
+    let found = patterns.find(&expectation.quantity);
+    let is_count = found.is_some_and(|found| found.quantity.is_count);
+    let numbers = [measured.y.low, measured.y.value, measured.y.high];
+    let kept = numbers.map(|number| expectation.bound.is_kept(number, limit));
+    // A count that is too large stays so, whatever became of other repetitions.
+    if is_count && kept == [false; 3] {
+        return Judgement::NotMet;
+    }
     if doubts.failed > 0 {
-        return undecided(&format!("{} of {} repetitions failed: {first}", doubts.failed, doubts.runs));
+        let error = doubts.error.as_deref().unwrap_or_default();
+        return undecided(&format!("{} of {} repetitions failed: {error}", doubts.failed, doubts.runs));
     }
-    let is_count = patterns.find(&expectation.quantity).is_some_and(|found| found.quantity.is_count);
     if doubts.are_all() && !is_count {
-        return undecided(&format!("unstable: {first}"));
+        return undecided(&format!("unstable: {}", doubts.first.as_deref().unwrap_or_default()));
     }
-    let kept = [measured.y.low, measured.y.value, measured.y.high]
-        .map(|number| expectation.bound.is_kept(number, limit));
-    match kept {
+    // No number of messages shows that a share is 0: it is that of the messages which were seen.
+    let is_nothing = limit == 0.0 && found.is_some_and(|found| found.unit() == Dimension::Share);
+    match if is_nothing { [kept[1]; 3] } else { kept } {
         [true, true, true] => Judgement::Met,
         [false, false, false] => Judgement::NotMet,
         _ => undecided("the 95 % interval reaches over the bound"),

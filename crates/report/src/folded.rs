@@ -27,16 +27,21 @@ pub(crate) struct Measured {
     pub(crate) counted: Option<Counted>,
     /// Its largest error, where stamps of two clocks are compared.
     bound: Option<f64>,
+    /// Which of all repetitions it is of, if it is of one: `the most`.
+    which: Option<&'static str>,
 }
 
 /// Unstable and failed runs behind a number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Doubts {
+    /// The repetitions that were measured, or failed.
     pub(crate) runs: usize,
     pub(crate) unstable: usize,
     pub(crate) failed: usize,
     /// The first reason; other reasons are given with their points.
     pub(crate) first: Option<String>,
+    /// The first reason of a repetition that failed.
+    pub(crate) error: Option<String>,
 }
 
 impl Doubts {
@@ -47,6 +52,7 @@ impl Doubts {
             unstable: self.unstable + other.unstable,
             failed: self.failed + other.failed,
             first: self.first.or(other.first),
+            error: self.error.or(other.error),
         }
     }
 
@@ -93,6 +99,9 @@ impl Measured {
 
     fn count(&self) -> String {
         let runs = if self.runs > 1 { format!(" in {} repetitions", self.runs) } else { String::new() };
+        if let Some(which) = self.which.filter(|_| self.runs > 1) {
+            return format!(" ({which} of {} repetitions)", self.runs);
+        }
         match self.samples {
             Some(samples) => format!(" (n {}{runs})", unit::grouped(samples)),
             None if self.runs > 1 => format!(" ({} repetitions)", self.runs),
@@ -126,7 +135,8 @@ pub(crate) fn fold(
         measured.iter().filter_map(|(point, _)| patterns.find_at(point, path)?.bound(point)).reduce(f64::max);
     let bound = bounds.map(|bound| if is_share { bound } else { bound.ceil() });
     let launches = launched::by_launch(&measured, |(point, _)| point);
-    let y = if is_share {
+    let is_of_samples = is_share && measured.iter().any(|(_, y)| y.samples.is_some());
+    let y = if is_of_samples {
         let share = |(_, y): &(&Point, quantity::Measured)| (y.estimate.value, y.samples.unwrap_or_default());
         let launch = |runs: &Vec<&(&Point, quantity::Measured)>| {
             shape::together(&runs.iter().map(|run| share(run)).collect::<Vec<_>>())
@@ -147,7 +157,27 @@ pub(crate) fn fold(
     let lacks_interval = matches!(measured[..], [(_, y)] if !y.has_interval);
     let runs = measured.len();
     let doubts = doubts(points);
-    Ok(Measured { y, samples, runs, id, doubts, lacks_interval, scale, counted, bound })
+    Ok(Measured { y, samples, runs, id, doubts, lacks_interval, scale, counted, bound, which: None })
+}
+
+/// Folds as [`fold`], but a count is the one of a single repetition, the largest or the smallest: a
+/// median would hide messages that were lost in fewer than half of them.
+pub(crate) fn fold_worst(
+    points: &[&Point],
+    patterns: Patterns,
+    path: &str,
+    unit: Option<Unit>,
+    is_most: bool,
+) -> Result<Measured, String> {
+    let mut measured = fold(points, patterns, path, unit)?;
+    if patterns.find(path).is_some_and(|found| found.quantity.is_count) {
+        let measured_points = points.iter().filter(|point| point.status == Status::Measured);
+        let counts = measured_points.filter_map(|point| patterns.find_at(point, path)?.number(point));
+        let worst = counts.reduce(if is_most { f64::max } else { f64::min });
+        measured.y = worst.map_or(measured.y, Estimate::exact);
+        measured.which = Some(if is_most { "the most" } else { "the least" });
+    }
+    Ok(measured)
 }
 
 fn without_number(points: &[&Point], path: &str) -> String {
@@ -166,10 +196,12 @@ fn doubts(points: &[&Point]) -> Doubts {
         _ => None,
     });
     let unstable = points.iter().filter_map(|point| point.unstable.as_ref());
+    let is_absent = |point: &&&Point| matches!(point.status, Status::NotMeasured { .. });
     Doubts {
-        runs: points.len(),
+        runs: points.len() - points.iter().filter(is_absent).count(),
         unstable: unstable.clone().count(),
         failed: failed.clone().count(),
+        error: failed.clone().next().cloned(),
         first: unstable.chain(failed).next().cloned(),
     }
 }

@@ -3,6 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::ranks;
 use crate::regime::choose_ln;
 
 /// The fewest sessions of a history.
@@ -36,6 +37,9 @@ const ALPHA: f64 = 0.05;
 /// Whether the runs of two sides, in the order of time, alternate as often as in a random order:
 /// the runs test of Wald and Wolfowitz (1940) against too few stretches of one side. Sides that
 /// were measured one after the other fail it from four runs a side on.
+///
+/// Their times must not differ either, by the test of Mann and Whitney (1947): numbers that only
+/// drift would differ as the times do.
 #[must_use]
 pub fn is_mixed(is_new: &[bool]) -> bool {
     let new = is_new.iter().filter(|new| **new).count();
@@ -53,7 +57,20 @@ pub fn is_mixed(is_new: &[bool]) -> bool {
         let ways = [of(less, more), of(more, less)];
         ways.into_iter().flatten().map(|ways| (ways - total).exp()).sum::<f64>()
     };
-    (2..=stretches).map(share).sum::<f64>() > ALPHA
+    (2..=stretches).map(share).sum::<f64>() > ALPHA && times_agree(is_new, base, new)
+}
+
+/// Whether neither side is measured later than the other, of so many runs of the base and of the
+/// new side.
+fn times_agree(is_new: &[bool], base: usize, new: usize) -> bool {
+    // Of each run of the new side, the runs of the base before it.
+    let mut before = 0;
+    let mut pairs = 0;
+    for is_new in is_new {
+        if *is_new { pairs += before } else { before += 1 }
+    }
+    let smaller = pairs.min(base * new - pairs);
+    ranks::critical(base, new, ALPHA / 2.0).is_none_or(|critical| smaller > critical)
 }
 
 /// The logarithm of the ways to cut `n` runs into `r` stretches; `None`: there is none.
@@ -94,7 +111,16 @@ mod tests {
             for order in &orders {
                 let few = orders.iter().filter(|other| stretches(other) <= stretches(order)).count();
                 let is_random = few as f64 / orders.len() as f64 > 0.05;
-                assert_eq!(super::is_mixed(order), is_random, "{order:?}");
+                let sooner = |order: &[bool]| -> usize {
+                    let places = || order.iter().enumerate();
+                    let of = |side| places().filter(move |(_, new)| **new == side).map(|(at, _)| at);
+                    let pairs =
+                        of(false).map(|base| of(true).filter(|new| *new > base).count()).sum::<usize>();
+                    pairs.min((base * new) as usize - pairs)
+                };
+                let apart = orders.iter().filter(|other| sooner(other) <= sooner(order)).count();
+                let is_even = apart as f64 / orders.len() as f64 > 0.05;
+                assert_eq!(super::is_mixed(order), is_random && is_even, "{order:?}");
             }
         }
         assert!(!super::is_mixed(&[false, false]) && !super::is_mixed(&[]));

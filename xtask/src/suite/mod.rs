@@ -6,6 +6,7 @@
 //! * A test that asserts times locks the whole machine; other tests that measure share it
 //!   (`support/machine.rs`). So more tests are started at a time than there are CPUs.
 
+mod beside;
 mod output;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -34,6 +35,13 @@ pub(crate) fn run(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     suite.run(words).map(|_| ())
 }
 
+/// Runs all tests of the workspace with environment variables, as [`run`]: those of some packages
+/// beside the others.
+pub(crate) fn run_beside(packages: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let mut suite = Suite { folder: &shell::root(), variables, shown: &mut std::io::stdout() };
+    suite.run_beside(&["--workspace"], packages).map(|_| ())
+}
+
 struct Suite<'a> {
     folder: &'a Path,
     variables: &'a [(&'a str, &'a str)],
@@ -44,15 +52,41 @@ struct Suite<'a> {
 impl Suite<'_> {
     /// Runs the tests and returns the flaky ones.
     fn run(&mut self, words: &[&str]) -> Result<Vec<String>> {
-        let all = [&["test", "--no-fail-fast"], words].concat();
-        let (status, output) = self.cargo(&all)?;
-        if status.success() {
+        let (status, output) = self.cargo(&[&["test", "--no-fail-fast"], words].concat())?;
+        self.repeated(words, status.success(), &output.failed)
+    }
+
+    /// Runs the tests that words select, those of some packages beside the others; returns the
+    /// flaky ones.
+    fn run_beside(&mut self, words: &[&str], packages: &[&str]) -> Result<Vec<String>> {
+        let built = beside::built(self.folder, self.variables, words, packages)?;
+        let others = packages.iter().flat_map(|package| ["--exclude", package]);
+        let others: Vec<&str> = others.chain(["--lib", "--bins", "--tests"]).collect();
+        let variables = self.variables;
+        let (beside, others) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| beside::run(&built, variables));
+            let others = self.cargo(&[&["test", "--no-fail-fast"], words, &others[..]].concat());
+            (beside.join(), others)
+        });
+        let (others, mut output) = others?;
+        let Ok(beside) = beside else { bail!("the tests beside the others could not be run") };
+        let (have_passed, said) = beside?;
+        self.shown.write_all(&said)?;
+        output.read(&said);
+        let (documented, documentation) =
+            self.cargo(&[&["test", "--no-fail-fast", "--doc"], words].concat())?;
+        output.failed.extend(documentation.failed);
+        self.repeated(words, have_passed && others.success() && documented.success(), &output.failed)
+    }
+
+    /// Repeats the failed tests; returns the flaky ones.
+    fn repeated(&mut self, words: &[&str], have_passed: bool, failed: &[Failed]) -> Result<Vec<String>> {
+        if have_passed {
             return Ok(Vec::new());
         }
-        let failed = output.failed;
-        ensure!(!failed.is_empty(), "`cargo {}` failed ({status}) before a test did", all.join(" "));
+        ensure!(!failed.is_empty(), "`cargo test {}` failed before a test did", words.join(" "));
         let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
-        ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat:\n{}", listed(&failed));
+        ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat:\n{}", listed(failed));
         let mut flaky = Vec::new();
         let mut broken = Vec::new();
         for test in failed.iter().flat_map(Failed::each) {

@@ -98,6 +98,29 @@ fn what_passes_alone_is_flaky() {
 }
 
 #[test]
+fn packages_are_tested_beside_others_and_none_is_left_out() {
+    let folder = planted("");
+    let other = "#[test] fn quiet() {}\n#[test] fn beside() { panic!() }";
+    fs::write(folder.path().join("other/src/lib.rs"), other).unwrap();
+    let target = folder.path().join("target").to_string_lossy().into_owned();
+    let variables = [("CARGO_TARGET_DIR", target.as_str()), ("CARGO_TERM_COLOR", "never")];
+    let mut shown = Vec::new();
+    let mut suite = Suite { folder: folder.path(), variables: &variables, shown: &mut shown };
+    let error = suite.run_beside(&["--offline", "--workspace"], &["other"]).unwrap_err().to_string();
+    assert_eq!(error, "these tests failed, and failed again alone:\nbeside (-p other --lib)");
+    let shown = String::from_utf8(shown).unwrap();
+    for name in [
+        "test quiet ... ok",
+        "test good ... ok",
+        "Running -p other --lib",
+        "Doc-tests other",
+        "Doc-tests planted",
+    ] {
+        assert!(shown.contains(name), "{name}: {shown}");
+    }
+}
+
+#[test]
 fn what_fails_twice_fails_the_run() {
     let error = run_planted("#[test] fn bad() { panic!() }").unwrap_err().to_string();
     assert_eq!(error, "these tests failed, and failed again alone:\nbad (-p planted --lib)");
@@ -117,5 +140,5 @@ fn a_process_that_a_test_leaves_behind_is_not_waited_for() {
 #[test]
 fn what_does_not_build_is_no_flaky_test() {
     let error = run_planted("fn bad() -> u8 { \"\" }").unwrap_err().to_string();
-    assert!(error.ends_with("before a test did"), "{error}");
+    assert_eq!(error, "`cargo test --offline --workspace` failed before a test did");
 }

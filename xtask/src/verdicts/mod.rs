@@ -4,6 +4,9 @@
 
 mod record;
 
+use std::io::Write;
+use std::process::Stdio;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -32,7 +35,23 @@ pub(crate) fn with(words: impl Iterator<Item = String>) -> Result<()> {
     result
 }
 
+/// The output of the quick form, if it has passed beside other work.
+static PASSED: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Runs the quick form, which is built, at the lowest priority beside other work. Its stage tells.
+pub(crate) fn ahead() {
+    let words = ["nice", "-n", "19", "target/release/verdicts", "--quick"];
+    let output = shell::command(&words).stderr(Stdio::null()).output();
+    // If it fails, its stage repeats it, and says why.
+    if let Some(output) = output.ok().filter(|output| output.status.success()) {
+        let _ = PASSED.set(output.stdout);
+    }
+}
+
 /// The quick form, as in CI.
 pub(crate) fn quick() -> Result<()> {
-    with(std::iter::once("--quick".to_owned()))
+    match PASSED.get() {
+        Some(said) => Ok(std::io::stdout().write_all(said)?),
+        None => with(std::iter::once("--quick".to_owned())),
+    }
 }

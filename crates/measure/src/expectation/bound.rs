@@ -140,7 +140,8 @@ impl From<Bound> for String {
 /// Reads a limit: a number and its unit.
 fn limit(text: &str) -> Option<Limit> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let percent = |text: &str| Some(number(text.trim_end().strip_suffix('%')?)? / 100.0);
+    let percent =
+        |text: &str| Some(number(text.trim_end().strip_suffix('%')?)? / 100.0).filter(|at| *at >= 0.0);
     if let Some(of_link) = text.strip_suffix("of link") {
         return percent(of_link).filter(|share| *share > 0.0).map(Limit::OfLink);
     }
@@ -157,7 +158,9 @@ fn limit(text: &str) -> Option<Limit> {
         Some(Limit::Number { at, dimension: Dimension::MessageRate })
     };
     let plain = || Some(Limit::Number { at: number(text)?, dimension: Dimension::Number });
-    with_unit.or_else(rate).or_else(plain)
+    // Every number keeps a limit that is infinite in its base, and nothing is measured below 0.
+    let is_limit = |limit: &Limit| matches!(limit, Limit::Number { at, .. } if at.is_finite() && *at >= 0.0);
+    with_unit.or_else(rate).or_else(plain).filter(is_limit)
 }
 
 /// The signs of relations; a longer sign comes before its beginning.

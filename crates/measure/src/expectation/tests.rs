@@ -68,7 +68,19 @@ fn what_is_no_expectation_is_refused_in_a_sentence() {
     assert_eq!(refusal("p99 5us"), format!("\"p99 5us\" is no quantity with a bound: {EXPRESSIONS}"));
     assert_eq!(refusal("<= 5us"), format!("\"<= 5us\" is no quantity with a bound: {EXPRESSIONS}"));
     assert_eq!(refusal("p99 <= 5 parsecs"), format!("\"<= 5 parsecs\" has no limit: {EXAMPLES}"));
-    for limit in ["", "inf us", "0 % of link", "5 % of links", "1e/s", "-k/s"] {
+    for limit in [
+        "",
+        "inf us",
+        "0 % of link",
+        "5 % of links",
+        "1e/s",
+        "-k/s",
+        "1e300 s",
+        "-1 Gb/s",
+        "-1",
+        "-5 %",
+        "1e300 GB/s",
+    ] {
         assert!(Bound::parse(&format!("<= {limit}")).is_err(), "{limit}");
     }
     assert_eq!(Bound::parse("5 us").unwrap_err(), format!("\"5 us\" is no bound: {EXAMPLES}"));

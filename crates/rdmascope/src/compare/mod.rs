@@ -18,9 +18,9 @@ use measure::store::RunReader;
 use measure::units;
 
 use crate::cli::count::count;
-use crate::failure::{NOT_MET, PARTIAL, UNDECIDED, Usage};
+use crate::failure::{NOT_MET, PARTIAL, UNDECIDED, Usage, reported};
 use output::OutputArguments;
-use records::{Records, runs};
+use records::{Records, place, runs};
 use turns::{PAIRS_MAX, Turns};
 
 /// Below the help.
@@ -37,8 +37,8 @@ Examples:
   rdmascope compare polling            the turns of the first example again
 
 Exit status: 3 if the new side is worse, 4 if it failed where the base was
-measured, 1 if it differs but one session a side cannot say more, 0 if it is the
-same or better, or if that is undecided.";
+measured, 1 if it differs but one session a side cannot say more, or if nothing
+could be compared, 0 if it is the same or better, or if that is undecided.";
 
 /// The ratio, as a share, up to which numbers count as the same.
 const MARGIN: &str = "5%";
@@ -122,8 +122,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
         anyway: arguments.anyway,
         patterns: PATTERNS,
     })?;
-    arguments.output.write(&comparison.sheet(), &comparison)?;
-    Ok(status(comparison.verdict))
+    Ok(reported(status(comparison.verdict), arguments.output.write(&comparison.sheet(), &comparison)))
 }
 
 /// The path of a quantity, which may have a short name.
@@ -132,18 +131,17 @@ fn quantity(text: &str) -> Result<String, Infallible> {
 }
 
 /// The exit status of a verdict.
-fn status(verdict: Word) -> ExitCode {
+fn status(verdict: Word) -> u8 {
     match verdict {
-        Word::Worse => ExitCode::from(NOT_MET),
-        Word::Failed => ExitCode::from(PARTIAL),
-        Word::Differs => ExitCode::from(UNDECIDED),
-        Word::Better | Word::Same | Word::Undecided => ExitCode::SUCCESS,
+        Word::Worse => NOT_MET,
+        Word::Failed => PARTIAL,
+        Word::Differs => UNDECIDED,
+        Word::Better | Word::Same | Word::Undecided => 0,
     }
 }
 
 /// Reads the sessions of a history, without those that are compared.
 fn history(directory: &str, sides: &[Vec<RunReader>; 2]) -> anyhow::Result<Vec<RunReader>> {
-    let place = |run: &RunReader| run.dir().canonicalize().unwrap_or_else(|_| run.dir().to_owned());
     let compared: Vec<PathBuf> = sides.iter().flatten().map(place).collect();
     let mut found = runs(directory)?;
     found.retain(|run| !compared.contains(&place(run)));

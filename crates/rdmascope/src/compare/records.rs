@@ -1,5 +1,7 @@
 //! The records of a side.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +37,7 @@ pub(super) fn runs(text: &str) -> anyhow::Result<Vec<RunReader>> {
             }
         }
     }
+    let all = distinct(all);
     if all.is_empty() {
         return Err(Usage(format!("{text:?} names no run: name the directory of a run")).into());
     }
@@ -42,6 +45,33 @@ pub(super) fn runs(text: &str) -> anyhow::Result<Vec<RunReader>> {
         tell(run.dir(), "has not ended: the points that it has are used");
     }
     Ok(all)
+}
+
+/// Leaves out runs that are there already: a link such as `latest` names the same run again, which
+/// would count twice.
+pub(super) fn distinct(runs: Vec<RunReader>) -> Vec<RunReader> {
+    let mut known = BTreeSet::new();
+    let is_new = |run: &RunReader| {
+        let is_new = known.insert(place(run));
+        if !is_new {
+            tell(run.dir(), "is left out: it is the same run as another one");
+        }
+        is_new
+    };
+    runs.into_iter().filter(is_new).collect()
+}
+
+/// The directory of a run, without links.
+pub(super) fn place(run: &RunReader) -> PathBuf {
+    run.dir().canonicalize().unwrap_or_else(|_| run.dir().to_owned())
+}
+
+/// The points of a run that are compared: of a fleet, those of its schedule.
+pub(super) fn compared(run: &RunReader) -> Cow<'_, [Point]> {
+    match &run.run().fleet {
+        Some(fleet) => Cow::Owned(scheduled(fleet, run.points())),
+        None => Cow::Borrowed(run.points()),
+    }
 }
 
 /// Says something about a run.
@@ -87,7 +117,10 @@ impl SampleSource for Source {
 impl Records {
     pub(super) fn new(runs: Vec<RunReader>) -> Self {
         let named = |run: RunReader| {
-            let scheduled = run.run().fleet.as_ref().map(|fleet| scheduled(fleet, run.points()));
+            let scheduled = match compared(&run) {
+                Cow::Owned(points) => Some(points),
+                Cow::Borrowed(_) => None,
+            };
             (run.dir().display().to_string(), Source { run, scheduled })
         };
         Self { runs: runs.into_iter().map(named).collect() }

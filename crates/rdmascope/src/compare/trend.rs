@@ -7,8 +7,9 @@ use bench::PATTERNS;
 use clap::Args;
 
 use super::output::OutputArguments;
-use super::records::{Records, runs};
+use super::records::{Records, distinct, runs};
 use super::{LookedAt, status};
+use crate::failure::reported;
 
 /// Below the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -17,7 +18,7 @@ Examples:
   rdmascope trend nightly --quantity latency.p99_ns --html trend.html
 
 Exit status: 3 if the last change of any point is for the worse, 0 if it is for the
-better, or if there is none or that is undecided.";
+better, or if there is none or that is undecided, 1 if there are too few runs.";
 
 #[derive(Args, Debug)]
 pub(crate) struct TrendArguments {
@@ -39,7 +40,7 @@ pub(crate) fn trend(arguments: &TrendArguments) -> anyhow::Result<ExitCode> {
     for text in &arguments.runs {
         all.extend(runs(text)?);
     }
-    let records = Records::new(all);
+    let records = Records::new(distinct(all));
     let found = changes(&Asked {
         runs: &records.sessions(),
         quantities: &arguments.looked_at.quantity,
@@ -47,6 +48,5 @@ pub(crate) fn trend(arguments: &TrendArguments) -> anyhow::Result<ExitCode> {
         anyway: arguments.anyway,
         patterns: PATTERNS,
     })?;
-    arguments.output.write(&found.sheet(), &found)?;
-    Ok(status(found.verdict))
+    Ok(reported(status(found.verdict), arguments.output.write(&found.sheet(), &found)))
 }

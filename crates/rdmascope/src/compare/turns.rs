@@ -21,11 +21,13 @@ use measure::random::Random;
 use measure::store::RunReader;
 use measure::text::counted;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
 use verdict::compare::Design;
 
-use crate::failure::{Interrupted, NOT_MET, PARTIAL, Usage, harmless};
+use super::records::compared;
+use crate::failure::{Interrupted, Usage, harmless};
 
 /// The file with the commands and the order.
 const FILE: &str = "turns.json";
@@ -45,6 +47,9 @@ struct Kept {
     seed: u64,
     /// Of each pair, whether the new side comes first.
     new_first: Vec<bool>,
+    /// The directory in which relative paths of programs start; absent in older files.
+    #[serde(default)]
+    started_in: Option<PathBuf>,
 }
 
 /// Two commands, the order of their turns, and the directory of their runs.
@@ -54,6 +59,8 @@ pub(super) struct Turns {
     pub(super) commands: [String; 2],
     words: [Vec<String>; 2],
     new_first: Vec<bool>,
+    /// `turns.json`, locked: another process would remove the turn that this one measures.
+    _lock: Option<File>,
 }
 
 impl Turns {
@@ -62,7 +69,7 @@ impl Turns {
     /// # Errors
     ///
     /// If a command has no words or names a directory itself, or if the directory belongs to
-    /// something else.
+    /// something else, or to another process.
     pub(super) fn open(out: &Path, pairs: u32, commands: [&String; 2]) -> anyhow::Result<Self> {
         let words = [words(commands[0])?, words(commands[1])?];
         let commands = commands.map(Clone::clone);
@@ -78,8 +85,23 @@ impl Turns {
             ))
             .into());
         }
+        let here = std::env::current_dir().ok();
+        let is_relative = |words: &Vec<String>| words[0].contains('/') && !words[0].starts_with('/');
+        if let Some(there) = kept.started_in.as_ref().filter(|there| Some(*there) != here.as_ref())
+            && words.iter().any(is_relative)
+        {
+            let out = out.display();
+            let there = there.display();
+            let why =
+                format!("{out} was begun in {there}, where the paths of its commands start: go on there");
+            return Err(Usage(why).into());
+        }
+        let lock = File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(Usage(format!("{} is being measured by another process", out.display())).into());
+        }
         eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
-        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first })
+        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, _lock: Some(lock) })
     }
 
     /// Opens the directory of an earlier comparison, to compare its runs again.
@@ -95,7 +117,8 @@ impl Turns {
             return Err(Usage(why).into());
         }
         let Kept { commands, new_first, .. } = read(&file)?;
-        Ok(Self { out: out.to_owned(), commands, words: [Vec::new(), Vec::new()], new_first })
+        let words = [Vec::new(), Vec::new()];
+        Ok(Self { out: out.to_owned(), commands, words, new_first, _lock: None })
     }
 
     /// Reads all turns.
@@ -145,7 +168,7 @@ impl Turns {
                 all[side].push(run);
             }
             if pair == 1 {
-                self.tell_least(questions(all[0][0].points(), quantities, by_experiment), by_experiment);
+                self.tell_least(questions(&compared(&all[0][0]), quantities, by_experiment), by_experiment);
             }
         }
         Ok(all)
@@ -181,14 +204,15 @@ impl Turns {
             let why = "finished turns are kept, and the same command goes on with the others".to_owned();
             return Err(Interrupted { signal: signal.to_owned(), why }.into());
         }
-        // Of points that fail, and of expectations that are not met, the record is complete.
-        let is_whole = [0, NOT_MET, PARTIAL].map(i32::from).map(Some).contains(&status.code());
-        if !is_whole {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            bail!("'{name}' {}: {}", how(status), reason(&said));
+        // Whatever the status says of points that failed, a complete record can be compared.
+        if let Some(run) = finished(directory) {
+            return Ok(run);
         }
-        let not_whole = || format!("'{name}' left no complete record in {}", directory.display());
-        finished(directory).with_context(not_whole)
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        match status.success() {
+            true => bail!("'{name}' left no complete record in {}", directory.display()),
+            false => bail!("'{name}' {}: {}", how(status), reason(&said)),
+        }
     }
 
     /// The command of a side. It runs this program, or the program that its first word names.
@@ -249,7 +273,8 @@ fn begin(out: &Path, file: &Path, pairs: u32, commands: &[String; 2]) -> anyhow:
     let seed = seed();
     let mut random = Random(seed);
     let new_first = (0..pairs).map(|_| random.bits() >> 63 == 1).collect();
-    let kept = Kept { commands: commands.clone(), seed, new_first };
+    let started_in = std::env::current_dir().ok();
+    let kept = Kept { commands: commands.clone(), seed, new_first, started_in };
     let text = serde_json::to_vec_pretty(&kept).context("cannot encode the order of the turns")?;
     let written: io::Result<()> = files::replace(file, |file| file.write_all(&text));
     written.with_context(|| format!("cannot write {}", file.display()))?;

@@ -37,7 +37,7 @@ use self::points::Asked;
 use self::probe::Measuring;
 use self::time::Time;
 use self::voice::Voice;
-use crate::failure::{NOT_MET, UNDECIDED, Usage, harmless, told};
+use crate::failure::{NOT_MET, UNDECIDED, Usage, harmless, reported};
 use crate::report::write_html;
 use crate::run::directory;
 use crate::sink::warnings::NOT_PINNED;
@@ -217,9 +217,7 @@ fn finish(
         }
         Ok(())
     });
-    // A reader that has gone, or a full disk, does not hide a culprit.
-    let failed = shown.map_err(anyhow::Error::from).and(named).err().map_or(0, |error| told(&error));
-    Ok(ExitCode::from(if outcome == Outcome::Healthy { failed } else { status }))
+    Ok(reported(status, shown.map_err(anyhow::Error::from).and(named)))
 }
 
 fn specs(asked: &Asked) -> BTreeMap<&'static str, bench::point::PointSpec> {

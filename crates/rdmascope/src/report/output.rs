@@ -24,12 +24,12 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Returns the output that a user has named for a report.
+    /// Returns the output that a user has named for what is made of records.
     ///
     /// # Errors
-    /// If it is part of the record, or cannot be opened.
-    pub(super) fn beside(record: &RunReader, path: &Path) -> anyhow::Result<Self> {
-        if is_of_record(path, record) {
+    /// If it is part of one of them, or cannot be opened.
+    pub(crate) fn beside(records: &[&RunReader], path: &Path) -> anyhow::Result<Self> {
+        if records.iter().any(|record| is_of_record(path, record)) {
             let path = path.display();
             return Err(Usage(format!("{path} is part of the record: choose another file")).into());
         }

@@ -6,6 +6,7 @@ mod receive;
 mod summary;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,12 +15,13 @@ use bench::point::{Carrier, Checksum, Pattern, Place, Telling, TransferSpec};
 use bench::process::coordinator;
 use bench::process::interrupt::Interrupt;
 use bench::{PATTERNS, axis};
+use measure::expectation::{Expectation, Limit};
 use measure::record::Point;
 use report::{Points, expectations};
 
 pub(crate) use self::arguments::TransferArguments;
 use self::progress::Watched;
-use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage};
+use crate::failure::{DID_NOT_FINISH, NOT_MET, Usage, reported};
 use crate::launch::launch;
 use crate::stdout;
 
@@ -54,6 +56,11 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     );
     let plan = arguments.expect.iter().try_fold(plan, |plan, text| plan.expect(text))?;
     let mut resolved = resolve(&plan, &Options::default())?;
+    let is_of_link = |one: &&Expectation| matches!(one.bound.limit, Limit::OfLink(_));
+    if let Some(one) = resolved.expectations.iter().find(is_of_link) {
+        let why = "what its links carry is not known to a transfer: give a bandwidth such as \">= 12 Gb/s\"";
+        return Err(Usage(format!("--expect '{one}': {why}")).into());
+    }
     for point in &mut resolved.points {
         let sources = arguments.sources.iter().map(|path| path.clone().into_os_string()).collect();
         let telling =
@@ -77,26 +84,29 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     let summary = summary::Summary::of(&point, carrier, words);
     summary.complain();
     let text = if arguments.json { summary.json() } else { summary.text() };
-    stdout::print(&text)?;
-    let is_not_met = is_not_met(arguments, &resolved, &point)?;
-    Ok(match (summary.is_complete(), is_not_met) {
-        (false, _) => ExitCode::from(DID_NOT_FINISH),
-        (true, true) => ExitCode::from(NOT_MET),
-        (true, false) => ExitCode::SUCCESS,
-    })
+    let printed = stdout::print(&text);
+    let (is_not_met, told) = is_not_met(arguments, &resolved, &point);
+    let status = match (summary.is_complete(), is_not_met) {
+        (false, _) => DID_NOT_FINISH,
+        (true, true) => NOT_MET,
+        (true, false) => 0,
+    };
+    Ok(reported(status, printed.and(told).map_err(anyhow::Error::from)))
 }
 
 /// Judges the expectations and prints the judgements. Returns whether one is not met.
-fn is_not_met(arguments: &TransferArguments, resolved: &Resolved, point: &Point) -> anyhow::Result<bool> {
+fn is_not_met(arguments: &TransferArguments, resolved: &Resolved, point: &Point) -> (bool, io::Result<()>) {
     let points = Points { points: std::slice::from_ref(point), devices: &[], patterns: PATTERNS };
     let judged = expectations::judge(&resolved.expectations, &resolved.plan, points);
     let text = expectations::text(&judged, true);
-    if arguments.json {
-        eprint!("{text}");
-    } else {
-        stdout::print_folded(&text)?;
-    }
-    Ok(expectations::is_any_not_met(&judged))
+    let printed = match arguments.json {
+        true => {
+            eprint!("{text}");
+            Ok(())
+        }
+        false => stdout::print_folded(&text),
+    };
+    (expectations::is_any_not_met(&judged), printed)
 }
 
 /// Refuses flags without an effect, and sources that would replace each other.

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::processes::signal;
-use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect};
+use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect, finish};
 
 /// A short measurement whose latency the link model sets, whatever the machine is doing. Its ranks
 /// are not pinned, so the core-to-core latency is not measured: a machine that moves its CPUs would
@@ -190,9 +190,34 @@ fn single_sessions_never_end_with_3_without_a_history() {
             fs::copy(scratch.at("base").join(file), scratch.at(&name).join(file)).unwrap();
         }
     }
+    // A link to the last session is no session.
+    std::os::unix::fs::symlink("5", scratch.at("history/latest")).unwrap();
     let held = scratch.run(&[&words[..], &["--history", "history"]].concat());
     assert_eq!(held.status, Some(3), "{held:?}");
     assert!(held.stdout.contains("history of 5 sessions"), "{held:?}");
+    assert!(
+        held.stderr.contains("history/latest is left out: it is the same run as another one"),
+        "{held:?}"
+    );
+    // A reader that has gone hides no verdict.
+    let script =
+        "{ \"$0\" compare base new --anyway --history history; echo $? >&2; } | { exec <&-; sleep 0.5; }";
+    let unread = finish(scratch.shell(script));
+    assert!(unread.stderr.ends_with("\n3\n"), "{unread:?}");
+}
+
+/// A run of one point ends with 1 if that point failed, and a fleet if too little was measured. The
+/// record decides whether a turn is whole.
+#[test]
+fn a_turn_with_a_whole_record_counts_whatever_its_status() {
+    let scratch = Scratch::alone();
+    scratch.write("one", format!("{} \"$@\"\nexit 1\n", *PROGRAM));
+    let one = format!("/bin/sh one {LINK}");
+    for attempt in ["first", "again"] {
+        let ended = by_turns(&scratch, "1", [LINK, &one], "turns", &[]);
+        assert_eq!(ended.status, Some(0), "{attempt}: {ended:?}");
+        assert!(ended.stdout.contains("needs at least 5 pairs"), "{attempt}: {ended:?}");
+    }
 }
 
 #[test]
@@ -220,7 +245,11 @@ fn wrong_use_is_refused_in_a_sentence() {
         &["latency.p51_ns", "latency.p50_ns"],
     );
     scratch.refused(&["compare", "one", "one", "--quantity", "latency.count"], 2, &["neither more nor less"]);
-    scratch.refused(&["trend", "one", "one"], 1, &["it needs 10 runs", "in more than 2 of 2"]);
+    let twice = scratch.run(&["trend", "one", "one"]);
+    assert_eq!(twice.status, Some(1), "{twice:?}");
+    for words in ["one is left out: it is the same run", "it needs 10 runs", "in more than 1 of 1"] {
+        assert!(twice.stderr.contains(words), "{words}: {twice:?}");
+    }
     let turns = |command: &str, out: &str, words: &[&str]| {
         let all = ["compare", "--interleave", "2", command, "lat send --local", "--out", out];
         scratch.refused(&all, 2, words);
@@ -275,6 +304,7 @@ fn a_comparison_goes_on_after_a_signal_and_after_a_kill() {
 
     let mut child = scratch.program(words).spawn().unwrap();
     until(&out, &mut child, kept + 1);
+    scratch.refused(&words, 2, &["turns is being measured by another process"]);
     child.kill().unwrap();
     collect(child);
     let ended = scratch.run(&words);

@@ -50,16 +50,18 @@ fn performance(case: &Value) -> Vec<(String, String)> {
 fn reframe_reads_points_and_says_what_is_not_met() {
     let Some(python) = python::with(&["reframe"]) else { return };
     let scratch = Scratch::on_one_cpu();
-    let (_, case) = reframe(&scratch, &python, "RdmascopeLatency", &["sizes=8,64"]);
+    let (_, case) = reframe(&scratch, &python, "RdmascopeLatency", &["device=softdev0", "sizes=8,64"]);
     let names: Vec<String> = performance(&case).into_iter().map(|(name, unit)| name + " " + &unit).collect();
     assert_eq!(names, ["p50_64B ns", "p50_8B ns", "p99_64B ns", "p99_8B ns"]);
-    let (_, case) = reframe(&scratch, &python, "RdmascopeBandwidth", &["sizes=4KiB"]);
+    let (_, case) = reframe(&scratch, &python, "RdmascopeBandwidth", &["device=softdev0", "sizes=4KiB"]);
     assert_eq!(performance(&case), [("throughput_4096B".to_owned(), "B/s".to_owned())]);
     let expect = format!("options=--expect,{NEVER_MET}");
-    for (variable, reason) in
-        [(&*expect, "lat-send, 8 B    not met; 20000"), ("options=-d,none", "no device named \"none\" here")]
-    {
-        let (ended, _) = reframe(&scratch, &python, "RdmascopeLatency", &[variable]);
+    for (device, variable, reason) in [
+        ("softdev0", &*expect, "lat-send, 8 B    not met; 20000"),
+        ("none", "sizes=8", "no device named \"none\" here"),
+    ] {
+        let device = format!("device={device}");
+        let (ended, _) = reframe(&scratch, &python, "RdmascopeLatency", &[&device, variable]);
         assert_eq!(ended.status, Some(1), "{ended:?}");
         assert!(ended.stdout.contains("sanity error: ") && ended.stdout.contains(reason), "{}", ended.stdout);
     }
@@ -72,7 +74,7 @@ fn reframe_passes_a_healthy_fleet_and_names_the_slow_member() {
     let fleet = |slow: &str| {
         let start = scratch.write("start.sh", with_slow(slow));
         let via = format!("sh {} {{host}}", start.display());
-        let hosts = format!("hosts=send,--hosts,h[1-5],--via,{via},-n,100,-D,10ms,-s,16KiB,--visits-apart,0");
+        let hosts = format!("hosts=--hosts,h[1-5],--via,{via},-n,100,-D,10ms,-s,16KiB,--visits-apart,0");
         reframe(&scratch, &python, "RdmascopeFleet", &[&hosts])
     };
     let names: Vec<String> = performance(&fleet("none").1).into_iter().map(|(name, _)| name).collect();
@@ -152,7 +154,8 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     };
     let metrics = || fs::read_to_string(scratch.at("textfile/rdmascope.prom")).unwrap();
     assert_eq!(run(&["lat", "send", "--local", "-n", "100", "--expect", "no_loss"]).status, Some(0));
-    assert!(metrics().contains("rdmascope_expectation_met{") && metrics().contains("} 1\n"), "{}", metrics());
+    let met = "rdmascope_expectation_met{measurement=\"rdmascope\",expectation=\"messages_lost <= 0\",";
+    assert!(metrics().contains(met) && metrics().contains("} 1\n"), "{}", metrics());
     let words = words_of_unit("systemd/rdmascope-textfile.service");
     let words: Vec<&str> =
         words.iter().map(|word| if word == "mlx5_0" { "softdev0" } else { word.as_str() }).collect();
@@ -161,7 +164,7 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     let not_met = run(&["lat", "send", "--local", "-n", "100", "--expect", NEVER_MET]);
     assert_eq!(not_met.status, Some(3), "{not_met:?}");
     let last = metrics();
-    assert!(last.contains("rdmascope_expectation_met{expectation=\"counters.packets_sent <= 1\",points="));
+    assert!(last.contains("expectation=\"counters.packets_sent <= 1\",points="), "{last}");
     let failed = run(&["lat", "send", "--local", "-d", "none"]);
     assert_eq!(failed.status, Some(2), "{failed:?}");
     assert!(failed.stderr.contains("no device named \"none\" here"), "{failed:?}");
@@ -178,6 +181,13 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     assert!(metrics().contains("size_bytes=\"4096\""), "what was measured is exported");
     let files: Vec<_> = fs::read_dir(scratch.at("textfile")).unwrap().map(Result::unwrap).collect();
     assert_eq!(files.len(), 1, "{files:?}");
+    // A directory in the place of the file: the metrics cannot be written, which is no measurement.
+    fs::create_dir(scratch.at("textfile/taken")).unwrap();
+    let mut command = scratch.command(contrib("systemd/rdmascope-textfile"));
+    command.args(["lat", "send", "--local", "-n", "100"]).env("RDMASCOPE", *PROGRAM);
+    command.env("TEXTFILE_DIRECTORY", scratch.at("textfile")).env("TEXTFILE_NAME", "taken");
+    let ended = finish(command);
+    assert_eq!(ended.status, Some(70), "{ended:?}");
     assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o444, 0o444, "the exporter reads it");
 }
 
@@ -203,9 +213,14 @@ fn the_nightly_fleet_leaves_its_record_and_metrics_without_a_verdict() {
     let ended = finish(command);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(1), ""), "{ended:?}");
     let metrics = fs::read_to_string(scratch.at("textfile/rdmascope_fleet.prom")).unwrap();
-    assert!(metrics.contains("\nrdmascope_fleet_members_left_out 0\n"), "{metrics}");
-    assert!(metrics.contains("\nrdmascope_run_info{devices=\"softdev0\",version="), "{metrics}");
-    let undecided = metrics.lines().find_map(|line| line.strip_prefix("rdmascope_fleet_undecided "));
+    let of = "{measurement=\"rdmascope_fleet\"";
+    assert!(metrics.contains(&format!("\nrdmascope_fleet_members_left_out{of}}} 0\n")), "{metrics}");
+    assert!(
+        metrics.contains(&format!("\nrdmascope_run_info{of},devices=\"softdev0\",version=")),
+        "{metrics}"
+    );
+    let name = format!("rdmascope_fleet_undecided{of}}} ");
+    let undecided = metrics.lines().find_map(|line| line.strip_prefix(&name));
     assert!(undecided.is_some_and(|count| count != "0"), "{metrics}");
     let records: Vec<_> = fs::read_dir(scratch.at("fleets")).unwrap().map(Result::unwrap).collect();
     assert!(records.len() == 1 && records[0].path().join("report.html").exists(), "{records:?}");
@@ -253,6 +268,10 @@ fn a_fleet_reaches_pods_through_a_stand_in_for_kubectl() {
     command.args(["tcp", "--passes", "1", "-n", "50", "-D", "20ms", "--visits-apart", "0", "--out", "fleet"]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let ended = finish(command);
+    let mut unnamed = scratch.command("sh");
+    unnamed.arg(contrib("kubernetes/fleet.sh")).args(["--time", "10min"]);
+    let refused = finish(unnamed);
+    assert!(refused.status == Some(2) && refused.stderr.contains("name what pairs measure"), "{refused:?}");
     // Three members are too few for a verdict.
     assert_eq!(ended.status, Some(1), "{ended:?}");
     let (run, points) = scratch.record("fleet");
@@ -279,6 +298,7 @@ fn the_manifests_are_whole_and_the_command_of_the_job_runs() {
     let container = &job["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["command"], serde_json::json!(["rdmascope"]));
     let words = container["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let words = words.map(|word| if word == "mlx5_0" { "softdev0" } else { word });
     let ended = scratch.run(&words.collect::<Vec<_>>());
     assert!(matches!(ended.status, Some(0 | 3)) && ended.stdout.contains(" messages_lost <= 0"), "{ended:?}");
     let set = read("kubernetes/daemonset.yaml");

@@ -1,6 +1,6 @@
 //! Bounds on numbers: `--expect`, `[[expect]]`, and the exit status.
 
-use crate::support::Scratch;
+use crate::support::{Scratch, finish};
 
 const LAT: [&str; 7] = ["lat", "send", "--local", "-s", "64", "-n", "500"];
 
@@ -29,6 +29,18 @@ fn a_bound_that_is_not_met_ends_with_3() {
     assert!(scratch.succeed(&["report", "run", "--text"]).contains(" expectations: 1 not met\n"));
     let page = std::fs::read_to_string(scratch.at("run/report.html")).unwrap();
     assert!(page.contains("<section id=\"expectations\">") && page.contains("<strong>not met</strong>"));
+}
+
+/// With a record or without one.
+#[test]
+fn a_reader_that_has_gone_hides_no_bound_that_is_not_met() {
+    let scratch = Scratch::on_one_cpu();
+    for out in ["", "--out run"] {
+        let words = format!("lat send --local -s 64,128 -n 500 --expect 'counters.packets_sent <= 1' {out}");
+        let script = format!("{{ \"$0\" {words}; echo $? >&2; }} | {{ exec <&-; sleep 0.5; }}");
+        let ended = finish(scratch.shell(&script));
+        assert!(ended.stderr.ends_with("\n3\n"), "{out}: {ended:?}");
+    }
 }
 
 #[test]

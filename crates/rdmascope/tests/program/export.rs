@@ -221,7 +221,12 @@ assert not schema.validate(tree)
 #[test]
 fn promtool_takes_the_metrics() {
     let scratch = recorded();
-    let metrics = scratch.succeed(&["export", "run", "--format", "openmetrics"]);
+    let metrics = scratch.succeed(&["export", "run", "--format", "openmetrics", "--label", "unit=a \"b\""]);
+    let own = metrics.lines().filter(|line| !line.starts_with('#'));
+    assert!(
+        own.clone().count() > 10 && own.clone().all(|line| line.contains("{unit=\"a \\\"b\\\"\"")),
+        "{metrics}"
+    );
     // Two records of one name, as `compare --interleave` lays them.
     let copied = finish(scratch.shell("mkdir base new && cp -r run base/1 && cp -r run new/1"));
     assert_eq!(copied.status, Some(0), "{copied:?}");
@@ -281,6 +286,19 @@ fn wrong_requests_are_refused() {
         &["--quantity", "latency.p98_ns"],
         &["unknown quantity \"latency.p98_ns\": give a path such as latency."],
     );
+    refused(&["--label", "a=b"], &["--label is for --format openmetrics"]);
+    for (label, words) in [
+        ("unit", "give a name and a value such as unit=nightly"),
+        ("pattern=x", "\"pattern\" cannot be the name of a label"),
+        ("0a=x", "\"0a\" cannot be the name of a label"),
+    ] {
+        let ended = scratch.run(&["export", &run, "--format", "openmetrics", "--label", label]);
+        assert!(ended.status == Some(2) && ended.stderr.contains(words), "{ended:?}");
+    }
+    for file in ["run.json", "points.jsonl", "samples/new.u64"] {
+        let path = format!("{run}/{file}");
+        refused(&["--format", "json", "--out", &path], &[&path, "is part of the record"]);
+    }
     refused(&["--samples", "--format", "junit"], &["--samples writes csv, json or parquet"]);
     refused(&["--format", "junit", "--quantity", "latency"], &["leave --quantity out"]);
     if !cfg!(feature = "parquet") {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use measure::record::{Device, Environment, Fleet, Run};
-use measure::text::{plain, value};
+use measure::text::{counted, plain, value};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -40,18 +40,33 @@ const TOLD_GROUPS: [&str; 7] = ["cpu", "infiniband", "isolation", "kernel", "mpi
 const CHANGING: [&str; 3] = ["affinity", "mhz", "state"];
 /// Settings of experiments that say what is measured. (Axes are matched point by point, and
 /// repetitions are units.)
-const MATTERING_SETTINGS: [&str; 6] =
-    ["pattern", "iterations", "duration_s", "warmup", "tx_depth", "rx_depth"];
+const MATTERING_SETTINGS: [&str; 7] =
+    ["pattern", "iterations", "bytes_max", "duration_s", "warmup", "tx_depth", "rx_depth"];
+/// Settings of experiments that are told where they differ.
+const TOLD_SETTINGS: [&str; 3] = ["repetitions", "launches", "within"];
+/// What points name, and plans define: the key of a plan, and what one of them is.
+const DEFINITIONS: [(&str, &str); 5] = [
+    ("applications", "application"),
+    ("environments", "environment"),
+    ("modes", "mode"),
+    ("mpi", "mpi"),
+    ("variables", "variable"),
+];
 
 /// The name of the difference between hosts. A change may have moved a job, so sides may differ in
 /// it, and a history may not.
 pub(super) const HOST: &str = "host";
 
-/// Of values that both sides have, more than this are not listed.
+/// The start of the name of the CPUs of a rank.
+const CPUS: &str = "CPUs of rank";
+/// Of values that both sides have, and of those that vary within a side, more than this are not
+/// listed.
 const COMMON_MAX: usize = 3;
 
+/// What a fact is of. The first part is false if the fact matters, so that such facts come first.
+type Key = (bool, String);
 /// The values of a run or of a side, by what they are of.
-type Facts = BTreeMap<(bool, String), BTreeSet<String>>;
+type Facts = BTreeMap<Key, BTreeSet<String>>;
 
 /// What a run says of its surroundings and its plan.
 pub(super) struct Known {
@@ -59,43 +74,51 @@ pub(super) struct Known {
     system: Facts,
     /// The settings of the experiments, by the experiment's name.
     experiments: BTreeMap<String, Facts>,
+    /// What the plan defines.
+    definitions: Facts,
 }
 
 impl Known {
     pub(super) fn of(run: &Run) -> Self {
-        Self { system: system(run), experiments: experiments(run) }
+        Self { system: system(run), experiments: experiments(run), definitions: definitions(run) }
     }
 }
 
-/// Returns what differs between the runs of two sides, what matters first. `contrasts` are the axes
-/// in which all points of the sides differ.
+/// Which values of a fact stand for a side.
+#[derive(Clone, Copy)]
+enum Of {
+    /// Those of all runs: a fact that is not the same in all of them differs.
+    All,
+    /// What most runs have: the place of a change between the sides may be off by a few runs.
+    Most,
+}
+
+/// Returns what differs between the runs of two sides, or within one of them, what matters first.
+/// `contrasts` are the axes in which all points of the sides differ.
 pub(super) fn between(sides: [&[&Run]; 2], contrasts: &[Difference]) -> Vec<Difference> {
     let known = sides.map(|side| side.iter().map(|run| Known::of(run)).collect::<Vec<_>>());
-    listed([&known[0], &known[1]].map(|side| side.iter().collect()), contrasts, of_all)
+    listed([&known[0], &known[1]].map(|side| side.iter().collect()), contrasts, Of::All)
 }
 
-/// Returns what most runs of one side have and most of the other do not, what matters first: the
-/// place of a change between the sides may be off by a few runs.
+/// Returns what most runs of one side have and most of the other do not, what matters first.
 pub(super) fn changed(sides: [Vec<&Known>; 2]) -> Vec<Difference> {
-    listed(sides, &[], of_most)
+    listed(sides, &[], Of::Most)
 }
 
-/// Puts the facts of the runs of a side together.
-type Together = fn(&[&Facts]) -> Facts;
-
-/// The values of all runs.
-fn of_all(runs: &[&Facts]) -> Facts {
-    let mut all = Facts::new();
-    for (key, values) in runs.iter().copied().flatten() {
-        all.entry(key.clone()).or_default().extend(values.iter().cloned());
+impl Of {
+    /// The facts that stand for a side, of one run each.
+    fn side(self, runs: &[&Facts]) -> Vec<Facts> {
+        match self {
+            Self::All => runs.iter().map(|facts| (*facts).clone()).collect(),
+            Self::Most => vec![of_most(runs)],
+        }
     }
-    all
 }
 
 /// Of each fact what most runs have; of two that are as frequent, the first.
 fn of_most(runs: &[&Facts]) -> Facts {
-    let keys: BTreeSet<&(bool, String)> = runs.iter().flat_map(|facts| facts.keys()).collect();
-    let most = |key: &(bool, String)| {
+    let keys: BTreeSet<&Key> = runs.iter().flat_map(|facts| facts.keys()).collect();
+    let most = |key: &Key| {
         let found = || runs.iter().map(|facts| facts.get(key));
         let mut counts = BTreeMap::new();
         found().for_each(|values| *counts.entry(values).or_insert(0) += 1);
@@ -105,12 +128,22 @@ fn of_most(runs: &[&Facts]) -> Facts {
     keys.into_iter().filter_map(|key| Some((key.clone(), most(key)?))).collect()
 }
 
-fn listed(sides: [Vec<&Known>; 2], contrasts: &[Difference], together: Together) -> Vec<Difference> {
-    let systems = sides.each_ref().map(|side| side.iter().map(|run| &run.system).collect::<Vec<_>>());
-    let [base, new] = systems.map(|systems| together(&systems));
-    let system = differing(&base, &new, "not known");
-    let settings = differing_settings(sides, together);
-    let mut all: Vec<Difference> = contrasts.iter().cloned().chain(settings).chain(system).collect();
+fn listed(sides: [Vec<&Known>; 2], contrasts: &[Difference], of: Of) -> Vec<Difference> {
+    let part = |part: fn(&Known) -> &Facts| {
+        sides.each_ref().map(|side| of.side(&side.iter().map(|run| part(run)).collect::<Vec<_>>()))
+    };
+    let system = differing(&part(|run| &run.system), "not known");
+    // What one side alone defines, points of the other do not have.
+    let [base, new] = part(|run| &run.definitions);
+    let has = |side: &[Facts], key: &Key| side.iter().any(|facts| facts.contains_key(key));
+    let shared = |side: &[Facts], other: &[Facts]| -> Vec<Facts> {
+        let kept = |facts: &Facts| facts.clone().into_iter().filter(|(key, _)| has(other, key)).collect();
+        side.iter().map(kept).collect()
+    };
+    let definitions = differing(&[shared(&base, &new), shared(&new, &base)], "not set");
+    let settings = differing_settings(sides, of);
+    let found = contrasts.iter().cloned().chain(settings).chain(definitions).chain(system);
+    let mut all: Vec<Difference> = found.collect();
     all.sort_by_key(|difference| !difference.matters);
     all
 }
@@ -118,40 +151,76 @@ fn listed(sides: [Vec<&Known>; 2], contrasts: &[Difference], together: Together)
 /// The settings that differ of experiments that both sides have. An experiment of one side alone
 /// has no partner, and its settings matter to no other. Sides of one experiment each are compared
 /// whatever its name.
-fn differing_settings(sides: [Vec<&Known>; 2], together: Together) -> Vec<Difference> {
+fn differing_settings(sides: [Vec<&Known>; 2], of: Of) -> Vec<Difference> {
     let [base, new] = sides.map(|side| {
         let experiments = grouped(side.into_iter().flat_map(|run| &run.experiments));
-        let side = experiments.into_iter().map(|(name, runs)| (name.clone(), together(&runs)));
-        side.collect::<BTreeMap<String, Facts>>()
+        let side = experiments.into_iter().map(|(name, runs)| (name.clone(), of.side(&runs)));
+        side.collect::<BTreeMap<String, Vec<Facts>>>()
     });
-    let both: Vec<(String, &Facts, &Facts)> = match (base.len(), new.len()) {
-        (1, 1) => base.values().zip(new.values()).map(|(base, new)| (String::new(), base, new)).collect(),
+    let both: Vec<(String, [Vec<Facts>; 2])> = match (base.len(), new.len()) {
+        (1, 1) => base.into_values().zip(new.into_values()).map(|(a, b)| (String::new(), [a, b])).collect(),
         _ => {
-            let partner =
-                |(name, base): (&String, _)| Some((format!(" of {name}"), base, new.get(name.as_str())?));
-            base.iter().filter_map(partner).collect()
+            let partner = |(name, base): (String, Vec<Facts>)| {
+                let new = new.get(&name)?.clone();
+                Some((format!(" of {name}"), [base, new]))
+            };
+            base.into_iter().filter_map(partner).collect()
         }
     };
-    let settings = |(of, base, new): (String, &Facts, &Facts)| {
+    let settings = |(of, sides): (String, [Vec<Facts>; 2])| {
         let named = move |found: Difference| Difference { what: found.what + &of, ..found };
-        differing(base, new, "not set").into_iter().map(named)
+        differing(&sides, "not set").into_iter().map(named)
     };
     both.into_iter().flat_map(settings).collect()
 }
 
-/// The facts that differ. `absent` is printed where one side does not have a fact.
-fn differing(base: &Facts, new: &Facts, absent: &str) -> Vec<Difference> {
-    let keys: BTreeSet<&(bool, String)> = base.keys().chain(new.keys()).collect();
-    let differing = keys.into_iter().filter(|key| base.get(*key) != new.get(*key));
-    let difference = |key: &(bool, String)| {
-        let sides = [base.get(key), new.get(key)];
-        let text = |side: usize| match sides[side] {
-            Some(values) => listed_beside(values, sides[1 - side]),
-            None => absent.to_owned(),
-        };
-        Difference { what: key.1.clone(), values: [text(0), text(1)], matters: !key.0 }
+/// The facts that are not the same in all runs of both sides. `absent` is printed where a run does
+/// not have one.
+fn differing(sides: &[Vec<Facts>; 2], absent: &str) -> Vec<Difference> {
+    let keys: BTreeSet<&Key> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
+    keys.into_iter().filter_map(|key| difference(key, sides, absent)).collect()
+}
+
+/// The values of a fact, and how many runs have each.
+type Counts<'a> = BTreeMap<Option<&'a BTreeSet<String>>, usize>;
+
+fn difference(key: &Key, sides: &[Vec<Facts>; 2], absent: &str) -> Option<Difference> {
+    let counts = sides.each_ref().map(|side| {
+        let mut counts = Counts::new();
+        side.iter().for_each(|facts| *counts.entry(facts.get(key)).or_default() += 1);
+        counts
+    });
+    let [base, new] = &counts;
+    let has_same_values = base.keys().eq(new.keys());
+    // Ranks may be on other CPUs in each run.
+    let may_vary = key.1.starts_with(CPUS);
+    if has_same_values && (base.len() <= 1 || may_vary) {
+        return None;
+    }
+    let text = |side: usize| match (&counts[side].first_key_value(), counts[side].len()) {
+        (Some((Some(values), _)), 1) => {
+            let other = counts[1 - side].first_key_value().and_then(|(values, _)| *values);
+            listed_beside(values, other)
+        }
+        (_, 0 | 1) => absent.to_owned(),
+        (_, several) => {
+            let known = |values: &BTreeSet<String>| {
+                values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+            };
+            let one = |(values, count): (&Option<&BTreeSet<String>>, &usize)| {
+                format!(
+                    "{} ({})",
+                    values.map_or_else(|| absent.to_owned(), known),
+                    counted(*count as u64, "run")
+                )
+            };
+            let more = several.saturating_sub(COMMON_MAX);
+            let more = (more > 0).then(|| format!("{more} others"));
+            let all: Vec<String> = counts[side].iter().take(COMMON_MAX).map(one).chain(more).collect();
+            all.join(" and ")
+        }
     };
-    differing.map(difference).collect()
+    Some(Difference { what: key.1.clone(), values: [text(0), text(1)], matters: !key.0 })
 }
 
 /// The values of a side in print. Of many that the other side has too, the number.
@@ -166,7 +235,7 @@ fn listed_beside(values: &BTreeSet<String>, other: Option<&BTreeSet<String>>) ->
     words.into_iter().chain(number.as_deref()).collect::<Vec<_>>().join(" and ")
 }
 
-/// Adds a fact. The first part of its key is false if it matters, so that such facts come first.
+/// Adds a fact.
 fn add(facts: &mut Facts, matters: bool, what: String, text: &str) {
     facts.entry((!matters, what)).or_default().insert(plain(text));
 }
@@ -176,14 +245,43 @@ fn experiments(run: &Run) -> BTreeMap<String, Facts> {
     let mut all: BTreeMap<String, Facts> = BTreeMap::new();
     for experiment in run.plan["experiments"].as_array().into_iter().flatten() {
         let facts = all.entry(plain(experiment["name"].as_str().unwrap_or_default())).or_default();
-        for setting in MATTERING_SETTINGS {
+        let mattering = MATTERING_SETTINGS.into_iter().map(|setting| (true, setting));
+        for (matters, setting) in mattering.chain(TOLD_SETTINGS.into_iter().map(|setting| (false, setting))) {
             let found = &experiment[setting];
             if *found != Value::Null {
-                add(facts, true, setting.to_owned(), &value(found));
+                add(facts, matters, setting.to_owned(), &value(found));
             }
         }
     }
     all
+}
+
+/// What the plan of a run defines, each value by its place.
+fn definitions(run: &Run) -> Facts {
+    let mut facts = Facts::new();
+    for (key, what) in DEFINITIONS {
+        match &run.plan[key] {
+            Value::Object(all) => {
+                all.iter().for_each(|(name, one)| see(&format!("{what} {name}"), one, &mut facts));
+            }
+            Value::Array(all) => {
+                all.iter().for_each(|one| see(&format!("{what} {}", value(&one["name"])), one, &mut facts));
+            }
+            Value::Null => {}
+            one => see(what, one, &mut facts),
+        }
+    }
+    facts
+}
+
+/// Adds the values of a definition.
+fn see(place: &str, one: &Value, facts: &mut Facts) {
+    match one {
+        Value::Object(parts) => {
+            parts.iter().for_each(|(key, part)| see(&format!("{place} {key}"), part, facts));
+        }
+        part => add(facts, true, plain(place), &value(part)),
+    }
 }
 
 /// The program, the devices and the hosts of a run.
@@ -196,12 +294,22 @@ fn system(run: &Run) -> Facts {
     facts
 }
 
+/// The schedule of fleets that draws pairs.
+const RANDOM: &str = "random";
+
 /// What decides which pairs of a fleet are measured at the same time, and over which paths.
 fn see_fleet(fleet: &Fleet, facts: &mut Facts) {
     let at_once = fleet.parallel.map_or_else(|| "all of a round".to_owned(), |most| most.to_string());
     add(facts, true, "pairs at the same time".to_owned(), &at_once);
     add(facts, true, "schedule".to_owned(), &fleet.schedule);
     add(facts, true, "rails".to_owned(), if fleet.separate_rails { "separate" } else { "together" });
+    if fleet.schedule == RANDOM {
+        // Other rounds are other pairs.
+        add(facts, true, "rounds".to_owned(), &format!("{}, seed {}", fleet.rounds, fleet.seed));
+    }
+    if let Some(rounds) = fleet.rounds_in_time {
+        add(facts, false, "rounds in --time".to_owned(), &rounds.to_string());
+    }
     let members = fleet.members.iter().zip(0..);
     for (member, _) in members.filter(|(_, index)| !fleet.left.contains_key(index)) {
         add(facts, true, "members".to_owned(), &member.name);
@@ -223,7 +331,7 @@ fn see_device(device: &Device, facts: &mut Facts) {
 fn see_host(host: &Environment, facts: &mut Facts) {
     add(facts, false, HOST.to_owned(), &host.hostname);
     if let Some(cpus) = &host.pinned_cpus {
-        add(facts, false, format!("CPUs of rank {}", host.rank), &format!("{cpus:?}"));
+        add(facts, false, format!("{CPUS} {}", host.rank), &format!("{cpus:?}"));
     }
     for group in TOLD_GROUPS {
         for (name, found) in host.facts.get(group).into_iter().flatten() {

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use measure::record::{Axes, Point, Status};
 use measure::text::{axes_text, plain, value};
+use verdict::regime::fisher;
 
-use super::asked::{Asked, Session};
+use super::asked::{Asked, Order, Session};
 use super::differences::Difference;
 use crate::Error;
 use crate::list::grouped;
@@ -22,6 +23,8 @@ pub(super) struct Pair<'a> {
     pub(super) point: String,
     /// The first point of the base that was measured.
     pub(super) first: &'a Point,
+    /// How many units of each side should have a number: runs, or of sessions the repetitions.
+    pub(super) units: [usize; 2],
 }
 
 impl Pair<'_> {
@@ -35,8 +38,13 @@ impl Pair<'_> {
 pub(super) struct Matched<'a> {
     /// The combinations that both sides measured, in the order of the base's points.
     pub(super) pairs: Vec<Pair<'a>>,
-    /// The combinations that the base measured and in which the new side failed, with its error.
+    /// The combinations that the base measured and in which the new side failed more often, with
+    /// its error.
     pub(super) failed: Vec<(Pair<'a>, String)>,
+    /// The combinations that the base alone measured, with the reason.
+    pub(super) absent: Vec<(Pair<'a>, String)>,
+    /// Whether the new side has points of one of them, without numbers.
+    pub(super) has_troubles: bool,
     /// What is not compared, in words.
     pub(super) unmatched: Vec<String>,
     /// The axes, and the experiment's name, in which all points of the sides differ.
@@ -46,31 +54,44 @@ pub(super) struct Matched<'a> {
     places: HashMap<Key, usize>,
 }
 
+/// A point with the run of its side that has it.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    run: usize,
+    point: &'a Point,
+}
+
 /// Matches the points of the sides by their experiment and all axes, except axes in which the sides
 /// differ altogether: these are what is compared.
-pub(super) fn match_points<'a>(asked: &Asked<'a>) -> Result<Matched<'a>, Error> {
-    let sides = asked.sides.map(|side| side.iter().flat_map(|session| session.points).collect::<Vec<_>>());
+pub(super) fn match_points<'a>(asked: &Asked<'a>, order: Order) -> Result<Matched<'a>, Error> {
+    let sides = asked.sides.map(|side| {
+        let of_run =
+            |(run, session): (usize, &Session<'a>)| session.points.iter().map(move |point| Of { run, point });
+        side.iter().enumerate().flat_map(of_run).collect::<Vec<_>>()
+    });
     let (ignored, contrasts) = contrasts(&sides);
     let mut matched = Matched {
         pairs: Vec::new(),
         failed: Vec::new(),
+        absent: Vec::new(),
+        has_troubles: false,
         unmatched: Vec::new(),
         contrasts,
         ignored,
         places: HashMap::new(),
     };
     let mut varying = Varying::default();
-    sides.iter().flatten().for_each(|point| varying.see(point));
+    sides.iter().flatten().for_each(|of| varying.see(of.point));
     let [base, new] = sides;
-    let points = base.into_iter().map(|point| (0, point)).chain(new.into_iter().map(|point| (1, point)));
-    let keyed = points.map(|(side, point)| (matched.ignored.key(point), (side, point)));
-    for (key, points) in grouped::<Key, (usize, &Point)>(keyed) {
-        let of = |side: usize| points.iter().filter(|(of, _)| *of == side).map(|(_, point)| *point).collect();
-        let name = |axis: &str| axis == "size_bytes" || varying.has(&points[0].1.experiment, axis);
+    let points = base.into_iter().map(|of| (0, of)).chain(new.into_iter().map(|of| (1, of)));
+    let keyed = points.map(|(side, of)| (matched.ignored.key(of.point), (side, of)));
+    for (key, points) in grouped::<Key, (usize, Of<'_>)>(keyed) {
+        let of = |side: usize| points.iter().filter(|(of, _)| *of == side).map(|(_, of)| *of).collect();
+        let name = |axis: &str| axis == "size_bytes" || varying.has(&points[0].1.point.experiment, axis);
         let label = axes_text(&key.1, name);
-        matched.see(key, &label, [of(0), of(1)], asked.names);
+        matched.see(key, &label, [of(0), of(1)], asked, order);
     }
-    if matched.pairs.is_empty() && matched.failed.is_empty() {
+    if matched.pairs.is_empty() && matched.failed.is_empty() && !matched.has_troubles {
         return Err(Error::NothingToCompare { names: asked.names.map(str::to_owned) });
     }
     Ok(matched)
@@ -90,28 +111,59 @@ impl<'a> Matched<'a> {
     }
 
     /// Adds a combination with the points that each side has of it.
-    fn see(&mut self, key: Key, label: &str, sides: [Vec<&'a Point>; 2], names: [&str; 2]) {
+    fn see(&mut self, key: Key, label: &str, sides: [Vec<Of<'a>>; 2], asked: &Asked<'_>, order: Order) {
         let Some(any) = sides.iter().flatten().next() else { return };
         let measured = sides.each_ref().map(|side| {
-            let mut measured = side.iter().filter(|point| point.status == Status::Measured);
-            measured.next().copied()
+            let mut measured = side.iter().filter(|of| of.point.status == Status::Measured);
+            measured.next().map(|of| of.point)
         });
-        let first = measured[0].unwrap_or(any);
-        let pair = Pair { experiment: first.experiment.clone(), point: label.to_owned(), first };
-        let troubles = sides.each_ref().map(|side| Trouble::of(side));
-        if let ([Some(_), None], [_, Some(trouble)]) = (measured, &troubles)
-            && trouble.is_failure
-        {
-            self.failed.push((pair, trouble.reason.clone()));
+        let first = measured[0].unwrap_or(any.point);
+        let is_of_sessions = order == Order::Sessions;
+        let runs = [0, 1].map(|side| asked.sides[side].len());
+        let units = if is_of_sessions { sides.each_ref().map(Vec::len) } else { runs };
+        let pair = Pair { experiment: first.experiment.clone(), point: label.to_owned(), first, units };
+        let troubles = sides.each_ref().map(|side| Trouble::of(side, is_of_sessions));
+        let failures =
+            troubles.each_ref().map(|trouble| trouble.as_ref().map_or(0, |trouble| trouble.failures));
+        // One failure is enough where the base never fails.
+        let fails_more = match failures {
+            [_, 0] => false,
+            [0, _] => true,
+            // Of one session a side, nothing tells failures from its circumstances.
+            _ if is_of_sessions => false,
+            [base, new] => {
+                let passed = |side: usize| units[side].saturating_sub(failures[side]) as u64;
+                let is_larger = new * units[0] > base * units[1];
+                is_larger && fisher([[base as u64, passed(0)], [new as u64, passed(1)]]) < ALPHA
+            }
+        };
+        if let (Some(_), Some(trouble), true) = (measured[0], &troubles[1], fails_more) {
+            let of_base = troubles[0].as_ref().filter(|trouble| trouble.failures > 0);
+            let more = of_base.map(|base| format!(", and {} of the base", base.what)).unwrap_or_default();
+            let what = if trouble.is_of_some || !more.is_empty() {
+                format!("{}{more}: ", trouble.what)
+            } else {
+                String::new()
+            };
+            self.failed.push((pair, what + &trouble.reason));
+            return;
+        }
+        if measured[0].is_some() && measured[1].is_none() {
+            let why = match &troubles[1] {
+                Some(Trouble { what, reason, .. }) => format!("{what} in {}: {reason}", asked.names[1]),
+                None => format!("only in {}", asked.names[0]),
+            };
+            self.has_troubles |= troubles[1].is_some();
+            self.absent.push((pair, plain(&why)));
             return;
         }
         for side in [0, 1].into_iter().filter(|side| measured[1 - side].is_some()) {
             let name = pair.name();
             self.unmatched.extend(match &troubles[side] {
                 Some(Trouble { what, reason, .. }) => {
-                    Some(format!("{what} in {}: {name}: {reason}", names[side]))
+                    Some(format!("{what} in {}: {name}: {reason}", asked.names[side]))
                 }
-                None if sides[side].is_empty() => Some(format!("only in {}: {name}", names[1 - side])),
+                None if sides[side].is_empty() => Some(format!("only in {}: {name}", asked.names[1 - side])),
                 None => None,
             });
         }
@@ -122,34 +174,43 @@ impl<'a> Matched<'a> {
     }
 }
 
+/// Counts of failures that are less probable than this differ, if both sides have failures.
+const ALPHA: f64 = 0.01;
+
 /// Why points of a side have no numbers.
 struct Trouble {
     /// What became of them, in words.
     what: String,
     /// Why.
     reason: String,
-    is_failure: bool,
+    /// The units of the side that failed: runs, or of sessions the repetitions.
+    failures: usize,
+    /// Whether other points of the side have numbers.
+    is_of_some: bool,
 }
 
 impl Trouble {
     /// The trouble of a side's points of one combination: failures, or else what was not measured.
-    fn of(points: &[&Point]) -> Option<Self> {
-        let failed = points.iter().filter_map(|point| match &point.status {
-            Status::Failed { error } => Some(error),
+    fn of(points: &[Of<'_>], is_of_sessions: bool) -> Option<Self> {
+        let failed = points.iter().filter_map(|of| match &of.point.status {
+            Status::Failed { error } => Some((of.run, error)),
             _ => None,
         });
-        let absent = points.iter().filter_map(|point| match &point.status {
-            Status::NotMeasured { reason } => Some(reason),
+        let absent = points.iter().filter_map(|of| match &of.point.status {
+            Status::NotMeasured { reason } => Some((of.run, reason)),
             _ => None,
         });
-        let is_failure = failed.clone().next().is_some();
-        let reasons: Vec<&String> = if is_failure { failed.collect() } else { absent.collect() };
-        let what = if is_failure { "failed" } else { "not measured" };
-        let what = match (reasons.len(), points.len()) {
-            (some, all) if some < all => format!("{some} of {all} repetitions {what}"),
-            _ => what.to_owned(),
+        let failed: Vec<(usize, &String)> = failed.collect();
+        let runs: BTreeSet<usize> = failed.iter().map(|(run, _)| *run).collect();
+        let failures = if is_of_sessions { failed.len() } else { runs.len() };
+        let reasons = if failed.is_empty() { absent.collect() } else { failed };
+        let what = if failures > 0 { "failed" } else { "not measured" };
+        let is_of_some = reasons.len() < points.len();
+        let what = match is_of_some {
+            true => format!("{} of {} repetitions {what}", reasons.len(), points.len()),
+            false => what.to_owned(),
         };
-        reasons.first().map(|reason| Self { what, reason: plain(reason), is_failure })
+        reasons.first().map(|(_, reason)| Self { what, reason: plain(reason), failures, is_of_some })
     }
 }
 
@@ -169,38 +230,37 @@ impl Ignored {
 }
 
 /// Returns in what the sides differ altogether. Points without numbers decide it only where a side
-/// has no others.
-fn contrasts(sides: &[Vec<&Point>; 2]) -> (Ignored, Vec<Difference>) {
-    let sides = sides.each_ref().map(|side| {
+/// has no others; but a value that any point of both sides has is no difference of the sides.
+fn contrasts(sides: &[Vec<Of<'_>>; 2]) -> (Ignored, Vec<Difference>) {
+    let all = sides.each_ref().map(|side| side.iter().map(|of| of.point).collect::<Vec<_>>());
+    let measured = all.each_ref().map(|side| {
         let measured: Vec<&Point> =
             side.iter().copied().filter(|point| point.status == Status::Measured).collect();
         if measured.is_empty() { side.clone() } else { measured }
     });
-    let mut all = Vec::new();
+    let mut found = Vec::new();
     let mut ignored = Ignored::default();
-    let names = sides.each_ref().map(|side| values(side, |point| Some(point.experiment.clone())));
-    let patterns = sides.each_ref().map(|side| values(side, |point| Some(point.pattern.clone())));
-    let is_single = names.iter().all(|names| names.len() == 1) && names[0] != names[1];
-    if is_single && patterns[0] == patterns[1] {
-        all.push(difference("experiment", names));
+    let values = |of: &dyn Fn(&Point) -> String| {
+        let of_side = |side: &Vec<&Point>| side.iter().map(|point| of(point)).collect::<BTreeSet<String>>();
+        let [base, new] = all.each_ref().map(of_side);
+        let single = measured.each_ref().map(of_side);
+        (single.iter().all(|values| values.len() == 1) && base.is_disjoint(&new)).then_some(single)
+    };
+    let patterns =
+        measured.each_ref().map(|side| side.iter().map(|point| &point.pattern).collect::<BTreeSet<_>>());
+    if let Some(names) = values(&|point| point.experiment.clone()).filter(|_| patterns[0] == patterns[1]) {
+        found.push(difference("experiment", names));
         ignored.experiment = true;
     }
-    let axes = sides.iter().flatten().flat_map(|point| point.axes.keys());
+    let axes = measured.iter().flatten().flat_map(|point| point.axes.keys());
     for axis in axes.collect::<BTreeSet<_>>() {
-        let found = sides.each_ref().map(|side| {
-            let none = || Some("none".to_owned());
-            values(side, |point| point.axes.get(axis).map(value).or_else(none))
-        });
-        if found.iter().all(|values| values.len() == 1) && found[0] != found[1] {
-            all.push(difference(axis, found));
+        let of = |point: &Point| point.axes.get(axis).map_or_else(|| "none".to_owned(), value);
+        if let Some(values) = values(&of) {
+            found.push(difference(axis, values));
             ignored.axes.insert(axis.clone());
         }
     }
-    (ignored, all)
-}
-
-fn values(side: &[&Point], of: impl Fn(&Point) -> Option<String>) -> BTreeSet<String> {
-    side.iter().filter_map(|point| of(point)).collect()
+    (ignored, found)
 }
 
 fn difference(what: &str, values: [BTreeSet<String>; 2]) -> Difference {

@@ -50,7 +50,8 @@ use units::Questions;
 /// If the sides differ in what matters and `anyway` is not set, if no point of theirs matches, if
 /// none has a number on both sides, or if a quantity does not exist or has no better direction.
 pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
-    let matched = match_points(asked)?;
+    let order = units::order(asked);
+    let matched = match_points(asked, order)?;
     let [base, new] = asked.sides.map(history::runs);
     let differences = differences::between([&base, &new], &matched.contrasts);
     let mattering: Vec<&Difference> = differences.iter().filter(|difference| difference.matters).collect();
@@ -58,11 +59,12 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
         let list = mattering.iter().map(ToString::to_string).collect();
         return Err(Error::SidesDiffer { list });
     }
-    let order = units::order(asked);
     let history = History::of(asked, order);
-    let Questions { all: questions, lacking } = units::questions(asked, &matched, &history.runs, order)?;
-    if questions.is_empty() && matched.failed.is_empty() {
-        return Err(no_numbers(&matched, lacking, asked.patterns));
+    let found = units::questions(asked, &matched, &history.runs, order)?;
+    let Questions { all: questions, lacking, absent } = found;
+    if questions.is_empty() && matched.failed.is_empty() && !matched.has_troubles {
+        let of_new = absent.iter().map(|(at, why)| format!("{why}: {}", matched.pairs[*at].name()));
+        return Err(no_numbers(&matched, lacking.into_iter().chain(of_new).collect(), asked.patterns));
     }
     let design = match order {
         Order::Turns => Design::of_turns(asked.sides[0].len().min(asked.sides[1].len())),
@@ -77,7 +79,11 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
         .map(|(question, answer)| row(question, &answer, order, asked.patterns))
         .collect();
     for (pair, error) in &matched.failed {
-        rows.push(failed(pair, error, asked)?);
+        rows.push(without_numbers(pair, Word::Failed, error, asked)?);
+    }
+    let absent = absent.iter().map(|(at, why)| (&matched.pairs[*at], why));
+    for (pair, why) in absent.chain(matched.absent.iter().map(|(pair, why)| (pair, why))) {
+        rows.push(without_numbers(pair, Word::Undecided, why, asked)?);
     }
     let verdict = overall(&rows);
     let sentence = sentence(&rows, verdict, &differences, asked);
@@ -122,6 +128,16 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
     });
     let as_large = as_large(&question.numbers.history, answer.shift.unwrap_or_default());
     let (verdict, reason) = word(answer.verdict, order, as_large);
+    let wanted = [0, 1].map(|side| answer.all[side] + question.lacking[side]);
+    let lacks = question.lacking.map(|lacking| lacking > 0);
+    let (verdict, reason) = match (verdict, lacks) {
+        // Numbers that a side lacks may be its worst ones.
+        (Word::Same | Word::Better, [_, true]) => {
+            (Word::Undecided, lacking("the new side", 1, wanted, question))
+        }
+        (Word::Worse, [true, _]) => (Word::Undecided, lacking("the base", 0, wanted, question)),
+        _ => (verdict, reason),
+    };
     Row {
         experiment: question.experiment.clone(),
         point: question.point.clone(),
@@ -132,7 +148,7 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
             .medians
             .map(|medians| medians.map(|median| Number::printed(&question.quantity, median, patterns))),
         units: answer.counts,
-        units_measured: answer.all,
+        units_wanted: wanted,
         ratio: answer.shift.map(ratio),
         interval,
         detectable: answer.detectable().map(f64::exp_m1),
@@ -141,8 +157,13 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
     }
 }
 
-/// The row of a pair in which the new side failed.
-fn failed(pair: &Pair<'_>, error: &str, asked: &Asked<'_>) -> Result<Row, Error> {
+/// Why a verdict on the numbers of a side is none on the side.
+fn lacking(side: &str, index: usize, wanted: [usize; 2], question: &units::Asking) -> String {
+    format!("{} of {} numbers of {side} are missing", question.lacking[index], wanted[index])
+}
+
+/// The row of a pair of which the new side has no numbers.
+fn without_numbers(pair: &Pair<'_>, verdict: Word, why: &str, asked: &Asked<'_>) -> Result<Row, Error> {
     let paths = Number::paths(asked.quantities, pair.first);
     let number = Number::named(paths[0], std::iter::once(pair.first), asked.patterns)?;
     Ok(Row {
@@ -153,12 +174,12 @@ fn failed(pair: &Pair<'_>, error: &str, asked: &Asked<'_>) -> Result<Row, Error>
         medians: None,
         printed: None,
         units: [0; 2],
-        units_measured: [0; 2],
+        units_wanted: [0; 2],
         ratio: None,
         interval: None,
         detectable: None,
-        verdict: Word::Failed,
-        reason: error.to_owned(),
+        verdict,
+        reason: why.to_owned(),
     })
 }
 
@@ -197,7 +218,7 @@ const ONE_SESSION: &str = "one session a side";
 /// The verdict on all: the worst of those that decide.
 fn overall(rows: &[Row]) -> Word {
     let has = |word: Word| rows.iter().any(|row| row.verdict == word);
-    let order = [Word::Worse, Word::Failed, Word::Differs, Word::Better, Word::Undecided];
+    let order = [Word::Worse, Word::Failed, Word::Differs, Word::Undecided, Word::Better];
     order.into_iter().find(|word| has(*word)).unwrap_or(Word::Same)
 }
 

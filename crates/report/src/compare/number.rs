@@ -45,7 +45,7 @@ impl<'a> Number<'a> {
             return Err(Error::NoSuchQuantity { path: path.to_owned(), known });
         };
         let of_points = points.clone().find_map(|point| patterns.find_at(point, path)?.counted(point));
-        let better = found.unit().better().or(of_points.map(|counted| counted.better));
+        let better = of_points.map(|counted| counted.better).or(found.unit().better());
         if better.is_none() && found.quantity.counted.is_none() {
             return Err(Error::NoBetter { path: path.to_owned(), quantity: found.unit().name() });
         }
@@ -120,5 +120,16 @@ pub(super) fn middle_mean(session: &Session<'_>, point: &Point) -> Option<Middle
         }
         (None, Some(histogram)) => MiddleMean::of_histogram(histogram),
         (None, None) => None,
+    })
+}
+
+/// The median of numbers: of an even number of them, the mean of the middle two.
+pub(super) fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_unstable_by(f64::total_cmp);
+    let middle = numbers.get(numbers.len() / 2)?;
+    Some(if numbers.len().is_multiple_of(2) {
+        f64::midpoint(numbers[numbers.len() / 2 - 1], *middle)
+    } else {
+        *middle
     })
 }

@@ -67,13 +67,21 @@ fn points_without_a_partner_are_listed_and_the_others_compared() {
     let base = [side(1, &[], &[2, 4], 1000)];
     let new = [side(2, &[], &[4, 8], 1300)];
     let found = compare(&asked([&sessions(&base), &sessions(&new)], &[])).unwrap();
-    assert_eq!(found.unmatched, ["only in old: e size_bytes 2", "only in young: e size_bytes 8"]);
+    assert_eq!(found.unmatched, ["only in young: e size_bytes 8"]);
+    let absent = &found.rows[1];
+    assert_eq!(
+        (&*absent.point, absent.verdict, &*absent.reason),
+        ("size_bytes 2", Word::Undecided, "only in old")
+    );
     let row = &found.rows[0];
-    assert_eq!((found.rows.len(), row.point.as_str(), row.units), (1, "size_bytes 4", [8, 8]));
-    assert_eq!(row.medians, Some([1009.0, 1309.0]));
+    assert_eq!((found.rows.len(), row.point.as_str(), row.units), (2, "size_bytes 4", [8, 8]));
+    assert_eq!(row.medians, Some([1010.5, 1310.5]));
     assert_eq!((row.verdict, found.verdict, found.order), (Word::Differs, Word::Differs, Order::Sessions));
     assert!((row.ratio.unwrap() - 1.3).abs() < 0.01, "{row:?}");
-    assert_eq!(found.sentence, "differs, but one session a side");
+    assert_eq!(found.sentence, "differs, but one session a side (1 differs, 1 undecided)");
+    // A test that has gone passes nowhere.
+    let junit = formats::junit(&found.sheet());
+    assert_eq!((junit.matches("<testcase").count(), junit.matches("<skipped").count()), (2, 2), "{junit}");
 }
 
 #[test]
@@ -188,16 +196,13 @@ fn a_point_that_fails_on_the_new_side_is_not_the_same() {
     let rows: Vec<_> = found.rows.iter().map(|row| (&*row.point, row.verdict, &*row.reason)).collect();
     let expected = [
         ("size_bytes 2", Word::Same, ""),
-        ("size_bytes 16", Word::Same, ""),
         ("size_bytes 4", Word::Failed, "RNR"),
+        ("size_bytes 16", Word::Failed, "2 of 8 repetitions failed: lost"),
+        ("size_bytes 8", Word::Undecided, "not measured in young: no memory"),
     ];
     assert_eq!(rows, expected);
-    assert_eq!((found.verdict, &*found.sentence), (Word::Failed, "failed (1 failed, 2 same)"));
-    let listed = [
-        "not measured in young: e size_bytes 8: no memory",
-        "2 of 8 repetitions failed in young: e size_bytes 16: lost",
-    ];
-    assert_eq!(found.unmatched, listed);
+    assert_eq!((found.verdict, &*found.sentence), (Word::Failed, "failed (2 failed, 1 same, 1 undecided)"));
+    assert!(found.unmatched.is_empty(), "{:?}", found.unmatched);
     let junit = formats::junit(&found.sheet());
     assert!(junit.contains("><error message=\"failed: RNR; "), "{junit}");
     let back = compare(&asked([&new, &base], &[])).unwrap();
@@ -214,16 +219,162 @@ fn numbers_that_one_side_lacks_are_listed() {
     let quantities = ["latency.p99_ns".to_owned()];
     let p99 = Asked { quantities: &quantities, ..asked([&base, &new], &[]) };
     let found = compare(&p99).unwrap();
-    assert_eq!(
-        (found.rows.len(), &*found.unmatched),
-        (1, &["no latency.p99_ns above 0 in young: e size_bytes 4".to_owned()][..])
-    );
+    let absent = &found.rows[1];
+    assert_eq!((absent.verdict, &*absent.reason), (Word::Undecided, "no latency.p99_ns above 0 in young"));
     let none =
         [(run(2, &[]), new[0].points.iter().filter(|point| point.latency.is_none()).cloned().collect())];
     let none = sessions(&none);
     let error = compare(&Asked { sides: [&base, &none], ..p99 }).unwrap_err().to_string();
     assert!(error.contains("no latency.p99_ns above 0 in young: e size_bytes 4; --quantity"), "{error}");
     assert!(error.contains("such as latency.") && !error.contains("same experiment"), "{error}");
+}
+
+/// Ten runs a side by turns, of which some fail.
+fn by_turns(fail: [usize; 2], verdict: impl FnOnce(Comparison)) {
+    let side = |ns: u64, failing: usize| -> Vec<(Run, Vec<Point>)> {
+        let of = |day: u32| {
+            let (run, mut points) = single(day, ns + u64::from(day));
+            if (day as usize) < failing {
+                points[0].status = Status::Failed { error: "lost".to_owned() };
+            }
+            (run, points)
+        };
+        (0..10).map(of).collect()
+    };
+    let [base, new] = [side(1000, fail[0]), side(1000, fail[1])];
+    let [base, new] = [sessions(&base), sessions(&new)];
+    verdict(compare(&Asked { by_turns: true, ..asked([&base, &new], &[]) }).unwrap());
+}
+
+#[test]
+fn runs_that_fail_are_not_left_out_of_a_verdict() {
+    let is = |fail, word: Word, reason: &str| {
+        by_turns(fail, |found| {
+            let row = &found.rows[0];
+            assert_eq!((row.verdict, &*row.reason), (word, reason), "{fail:?}");
+        });
+    };
+    is([0, 0], Word::Same, "");
+    is([0, 1], Word::Failed, "1 of 10 repetitions failed: lost");
+    // More often than the base, by Fisher's test.
+    is([1, 9], Word::Failed, "9 of 10 repetitions failed, and 1 of 10 repetitions failed of the base: lost");
+    // As often: nothing is known of the runs that failed.
+    is([2, 3], Word::Undecided, "3 of 10 numbers of the new side are missing");
+    is([9, 10], Word::Undecided, "failed in young: lost");
+    // What works again is not worse.
+    is([2, 0], Word::Same, "");
+}
+
+#[test]
+fn a_base_that_fails_is_faster_than_it_is() {
+    let side = |slow: u64, failing: u32| -> Vec<(Run, Vec<Point>)> {
+        let of = |day: u32| {
+            let (run, mut points) = single(day, slow + u64::from(day));
+            if day >= 10 - failing {
+                points[0].latency = None;
+            }
+            (run, points)
+        };
+        (0..10).map(of).collect()
+    };
+    let [base, new] = [side(1000, 2), side(1300, 0)];
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let found = compare(&Asked { by_turns: true, ..asked([&base, &new], &[]) }).unwrap();
+    let row = &found.rows[0];
+    assert_eq!((row.verdict, row.units, row.units_wanted), (Word::Undecided, [8, 10], [10, 10]));
+    assert_eq!(row.reason, "2 of 10 numbers of the base are missing");
+}
+
+#[test]
+fn an_axis_is_compared_only_if_no_point_of_both_sides_has_the_same_value() {
+    let [mut base, mut new] = [[side(1, &[], &[64, 128], 1000)], [side(2, &[], &[64, 128], 1000)]];
+    let fail = |side: &mut [(Run, Vec<Point>)], size: u64| {
+        for point in side[0].1.iter_mut().filter(|point| point.axes["size_bytes"] == size) {
+            point.status = Status::Failed { error: "lost".to_owned() };
+        }
+    };
+    fail(&mut base, 128);
+    fail(&mut new, 64);
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let found = compare(&asked([&base, &new], &[])).unwrap();
+    assert!(found.differences.is_empty(), "{:?}", found.differences);
+    assert_eq!(
+        (found.rows.len(), found.rows[0].verdict, &*found.rows[0].point),
+        (1, Word::Failed, "size_bytes 64")
+    );
+}
+
+#[test]
+fn what_is_not_the_same_in_all_runs_of_a_side_differs() {
+    let side = |other: std::ops::Range<u32>| -> Vec<(Run, Vec<Point>)> {
+        let of = |day: u32| {
+            let set = [("/plan/experiments/0/iterations", json!(7)), ("/program/version", json!("0.3.0"))];
+            let set = if other.contains(&day) { &set[..] } else { &[] };
+            (run(day, set), vec![point(0, json!({}), 1000)])
+        };
+        (0..10).map(of).collect()
+    };
+    let [base, new] = [side(0..1), side(1..10)];
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let error = compare(&asked([&base, &new], &[])).unwrap_err().to_string();
+    assert!(
+        error.contains("iterations: 100 (9 runs) and 7 (1 run) -> 100 (1 run) and 7 (9 runs)"),
+        "{error}"
+    );
+    let found = compare(&Asked { by_turns: true, ..asked([&base, &base], &[]) }).unwrap();
+    let lines: Vec<String> = found.differences.iter().map(ToString::to_string).collect();
+    assert!(
+        lines[1].starts_with("program: rdmascope 0.2.0 (9 runs) and rdmascope 0.3.0 (1 run) -> "),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn definitions_of_a_plan_that_both_sides_have_matter() {
+    let side = |day: u32, problem: &str, only: &str| {
+        let plan = json!({
+            "experiments": [{"name": "e", "pattern": "p"}],
+            "applications": [{"name": "melt", "command": ["lmp", problem]}, {"name": only, "command": ["x"]}],
+            "environments": {"quiet": {"governor": "performance"}},
+        });
+        [(run(day, &[("/plan", plan)]), vec![point(0, json!({}), 1000)])]
+    };
+    let refused = |problem: &str| {
+        let [base, new] = [side(1, "in.melt", "a"), side(2, problem, "b")];
+        compare(&asked([&sessions(&base), &sessions(&new)], &[])).err().map(|error| error.to_string())
+    };
+    assert_eq!(refused("in.melt"), None, "what one side alone defines has no partner");
+    let error = refused("in.big").expect("another problem");
+    assert!(
+        error.contains("application melt command: [\"lmp\",\"in.melt\"] -> [\"lmp\",\"in.big\"]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn one_question_for_an_experiment_is_in_the_middle_of_its_points() {
+    let side = |ns: [u64; 2]| -> Vec<(Run, Vec<Point>)> {
+        let point = |day: u32, at: usize| point(0, json!({ "size_bytes": at }), ns[at] + u64::from(day));
+        (0..10).map(|day| (run(day, &[]), vec![point(day, 0), point(day, 1)])).collect()
+    };
+    let [base, new] = [side([10_000, 10_000]), side([9_000, 11_000])];
+    let [base, new] = [sessions(&base), sessions(&new)];
+    let found = compare(&Asked { by_turns: true, by_experiment: true, ..asked([&base, &new], &[]) }).unwrap();
+    let [row] = &found.rows[..] else { panic!("one question") };
+    assert_eq!(
+        (row.verdict, &*row.point),
+        (Word::Same, "2 points"),
+        "one point is slower, and one is faster"
+    );
+}
+
+#[test]
+fn neighbours_of_many_repetitions_are_put_together() {
+    let many =
+        |day: u32| [(run(day, &[]), (0..1001).map(|at| point(at, json!({}), 1000)).collect::<Vec<_>>())];
+    let [base, new] = [many(1), many(2)];
+    let found = compare(&asked([&sessions(&base), &sessions(&new)], &[])).unwrap();
+    assert_eq!((found.rows[0].units, found.verdict), ([501, 501], Word::Same));
 }
 
 #[test]
@@ -233,19 +384,25 @@ fn a_metric_of_a_program_says_itself_what_is_better() {
             let mut point = point(at, json!({}), 1000);
             point.pattern = "application".to_owned();
             let score = json!({"value": value + f64::from(at) / 10.0, "unit": "", "better": better});
-            point.own.insert("application".to_owned(), json!({"metrics": {"score": score}}));
+            let metrics = json!({"score": score, "overlap_ns": score});
+            point.own.insert("application".to_owned(), json!({"metrics": metrics}));
             point
         });
         [(run(day, &[]), points.collect::<Vec<_>>())]
     };
-    let quantities = ["application.metrics.score".to_owned()];
+    let score = ["application.metrics.score".to_owned()];
+    // A time, of which more is better here.
+    let overlap = ["application.metrics.overlap_ns".to_owned()];
     let history: Vec<_> = (1..=5).flat_map(|day| metric(day, 100.0, "more")).collect();
-    let verdict = |better: &str| {
+    let verdict = |quantities: &[String], better: &str| {
         let [base, new] = [metric(10, 100.0, better), metric(11, 200.0, better)];
         let [base, new, history] = [&base[..], &new, &history].map(sessions);
-        compare(&Asked { quantities: &quantities, ..asked([&base, &new], &history) }).unwrap().verdict
+        compare(&Asked { quantities, ..asked([&base, &new], &history) }).unwrap().verdict
     };
-    assert_eq!((verdict("more"), verdict("less")), (Word::Better, Word::Worse));
+    for quantities in [&score, &overlap] {
+        assert_eq!(verdict(quantities, "more"), Word::Better, "{quantities:?}");
+        assert_eq!(verdict(quantities, "less"), Word::Worse, "{quantities:?}");
+    }
 }
 
 #[test]
@@ -400,6 +557,26 @@ fn a_trend_of_too_few_runs_of_one_placement_says_what_is_missing() {
     let error = trend::trend(&of_series(&placed)).unwrap_err().to_string();
     let expected = "it needs 10 runs of one placement, and no point was measured in more than 9 of 18";
     assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn a_series_that_has_ended_or_a_run_without_hosts_decides_nothing() {
+    let slower = |run: u32| (if run < 30 { 1000 } else { 1300 }, 30.0);
+    let mut ended = series((0..60).map(slower));
+    assert_eq!(found(&ended).verdict, Word::Worse);
+    ended[50..].iter_mut().for_each(|(_, points)| {
+        points[0].status = Status::Failed { error: "lost".to_owned() };
+    });
+    let row = &found(&ended).rows[0];
+    assert_eq!((row.verdict, row.changes.len()), (Word::Undecided, 1));
+    assert!(row.reason.starts_with("no number since 2026-"), "{}", row.reason);
+    // The last run was killed before its agents were there.
+    let mut killed = series((0..60).map(slower));
+    let (last, points) = killed.last_mut().unwrap();
+    last.environments.clear();
+    points.clear();
+    let trend = found(&killed);
+    assert_eq!((trend.verdict, &trend.other_hosts[..]), (Word::Worse, &["side: none".to_owned()][..]));
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use measure::presentation::Patterns;
 use measure::record::{Axes, Point, Status};
-use measure::stats::spread;
 use measure::text::{axes_text, counted, plain};
 use serde::Serialize;
 use verdict::regime;
@@ -15,7 +14,7 @@ use super::asked::{Measured, Session};
 use super::comparison::Word;
 use super::differences::{Difference, Known, changed};
 use super::history::by_start;
-use super::number::Number;
+use super::number::{Number, median};
 use super::sheet::{Line, Sheet, percent, ratio};
 use crate::Error;
 use crate::list::grouped;
@@ -169,11 +168,14 @@ fn of_last_hosts<'s, 'a>(runs: Vec<&'s Session<'a>>) -> (Vec<&'s Session<'a>>, V
     let hosts = |session: &Session<'_>| -> BTreeSet<String> {
         session.run.environments.iter().map(|host| plain(&host.hostname)).collect()
     };
-    let last = runs.last().map(|last| hosts(last));
-    let (kept, other): (Vec<_>, Vec<_>) = runs.into_iter().partition(|session| Some(hosts(session)) == last);
+    // A run that ended before its ranks were there has no hosts.
+    let last = runs.iter().map(|session| hosts(session)).rfind(|hosts| !hosts.is_empty());
+    let (kept, other): (Vec<_>, Vec<_>) =
+        runs.into_iter().partition(|session| last.as_ref().is_none_or(|last| hosts(session) == *last));
     let words = |session: &Session<'_>| {
         let names: Vec<String> = hosts(session).into_iter().collect();
-        format!("{}: {}", plain(session.name), names.join(" and "))
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
+        format!("{}: {names}", plain(session.name))
     };
     (kept, other.into_iter().map(words).collect())
 }
@@ -201,10 +203,10 @@ impl<'a> Series<'a> {
         for points in points.chunk_by(|a, b| a.0 == b.0) {
             let numbers: Vec<f64> =
                 points.iter().filter_map(|(_, point)| number.of(point, patterns)).collect();
-            let Some(spread) = spread(&numbers) else { continue };
+            let Some(middle) = median(numbers) else { continue };
             let calibrations = points.iter().filter_map(|(_, point)| point.calibration.as_ref());
             placements.push(calibrations.map(|found| found.before_ns.max(found.after_ns)).reduce(f64::max));
-            values.push(Value { run: points[0].0, number: spread.median, is_compared: true });
+            values.push(Value { run: points[0].0, number: middle, is_compared: true });
         }
         for (value, kept) in values.iter_mut().zip(regime::most_frequent(&placements)) {
             value.is_compared = kept;
@@ -245,6 +247,10 @@ impl<'a> Series<'a> {
         let last = changes.last().map_or(Word::Same, |change| change.verdict);
         let undecided = |reason: String| (Word::Undecided, reason);
         let (verdict, reason) = match (last, self.moved(quantities), found.least) {
+            _ if self.absent(runs.len()) >= SEGMENT => {
+                let since = runs[runs.len() - self.absent(runs.len())];
+                undecided(format!("no number since {} ({})", since.run.started, plain(since.name)))
+            }
             (Word::Worse, ..) | (_, None, None) => (last, String::new()),
             (_, Some(run), _) => {
                 let name = plain(runs[run].name);
@@ -270,6 +276,11 @@ impl<'a> Series<'a> {
         }
     }
 
+    /// How many of the last runs have no number: the point failed, or is measured no more.
+    fn absent(&self, runs: usize) -> usize {
+        self.values.last().map_or(runs, |last| runs - 1 - last.run)
+    }
+
     /// The run since which most runs are of another placement than those that are compared, if the
     /// placement changed for good. Nothing is known then of the present level.
     fn moved(&self, quantities: usize) -> Option<usize> {
@@ -287,7 +298,7 @@ impl<'a> Series<'a> {
 /// The verdict on all series, and the same in a sentence.
 fn said(rows: &[Row]) -> (Word, String) {
     let count = |word: Word| rows.iter().filter(|row| row.verdict == word).count();
-    let words = [Word::Worse, Word::Better, Word::Undecided];
+    let words = [Word::Worse, Word::Undecided, Word::Better];
     let verdict = words.into_iter().find(|word| count(*word) > 0).unwrap_or(Word::Same);
     let changes = match rows.iter().map(|row| row.changes.len() as u64).sum() {
         0 => "no change".to_owned(),

@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 
 use measure::presentation::Patterns;
 use measure::record::Point;
-use measure::stats::spread;
 use verdict::compare::{Cell, Question};
 use verdict::session::is_mixed;
 
 use super::asked::{Asked, Order, Session};
 use super::matching::{Matched, Pair};
-use super::number::{Number, middle_mean};
+use super::number::{Number, median, middle_mean};
 use crate::Error;
 use crate::list::grouped;
 
@@ -34,6 +33,9 @@ pub(super) struct Asking {
     pub(super) sign: f64,
     pub(super) medians: Option<[f64; 2]>,
     pub(super) numbers: Question,
+    /// How many runs of each side, or of sessions how many repetitions, have no number: those that
+    /// have one are then chosen by what happened.
+    pub(super) lacking: [usize; 2],
 }
 
 /// Returns how the runs of the sides were measured.
@@ -64,8 +66,10 @@ fn stretches(sides: [&[Session<'_>]; 2]) -> Vec<bool> {
 #[derive(Default)]
 pub(super) struct Questions {
     pub(super) all: Vec<Asking>,
-    /// Numbers that one side does not have, in words.
+    /// Numbers that the base does not have, in words.
     pub(super) lacking: Vec<String>,
+    /// The combinations that have a number on the base alone: the index of each, and its reason.
+    pub(super) absent: Vec<(usize, String)>,
 }
 
 /// Returns the questions of all combinations that both sides have. `history` are its runs, in the
@@ -87,10 +91,11 @@ pub(super) fn questions<'a>(
             let number = Number::named(path, points, asked.patterns)?;
             match tables.question(at, pair, &number) {
                 Ok(asking) => questions.all.push(asking),
-                Err(side) => {
-                    let side = asked.names[side];
-                    questions.lacking.push(format!("no {path} above 0 in {side}: {}", pair.name()));
+                Err(0) => {
+                    let base = asked.names[0];
+                    questions.lacking.push(format!("no {path} above 0 in {base}: {}", pair.name()));
                 }
+                Err(_) => questions.absent.push((at, format!("no {path} above 0 in {}", asked.names[1]))),
             }
         }
     }
@@ -135,6 +140,11 @@ impl<'a> Tables<'a> {
         };
         let y = |of: f64| number.sign * of.ln();
         let cells = sides.each_ref().map(|side| units(side, self.order, y));
+        let lacking = [0, 1].map(|side| {
+            let numbers = sides[side].iter().map(|(_, points)| points.len()).sum();
+            let found = if self.order == Order::Sessions { numbers } else { cells[side].len() };
+            pair.units[side].saturating_sub(found)
+        });
         // A difference of one step is not larger than a step, however it is rounded.
         let step = step.map_or(0.0, |step| (step / base.min(new)).ln_1p() * (1.0 + 1e-9));
         Ok(Asking {
@@ -144,6 +154,7 @@ impl<'a> Tables<'a> {
             help: number.help.clone(),
             sign: number.sign,
             medians: Some([base, new]),
+            lacking,
             numbers: Question { sides: cells, step, history: past(&history, &sides[0], y) },
         })
     }
@@ -198,23 +209,26 @@ fn replace<'a>(sides: &mut [Vec<Numbers<'a>>; 2], history: &mut Vec<Numbers<'a>>
     }
 }
 
+/// The most units of a session: of more, such as the pairs of a large fleet, neighbours are put
+/// together.
+const UNITS_MAX: usize = 1_000;
+
 /// The units of a side.
 fn units(side: &[Numbers<'_>], order: Order, y: impl Fn(f64) -> f64) -> BTreeMap<u32, Cell> {
     let placement =
         |point: &Point| point.calibration.as_ref().map(|found| found.before_ns.max(found.after_ns));
+    let cell = |numbers: &[(&Point, f64)]| {
+        let placement_ns = numbers.iter().filter_map(|(point, _)| placement(point)).reduce(f64::max);
+        Some(Cell { y: y(middle(numbers.iter())?), placement_ns })
+    };
     match order {
         Order::Sessions => {
-            let points = side.iter().flat_map(|(_, points)| points);
-            let cell =
-                |(point, number): &(&Point, f64)| Cell { y: y(*number), placement_ns: placement(point) };
-            (0..).zip(points.map(cell)).collect()
+            let all: Vec<(&Point, f64)> = side.iter().flat_map(|(_, points)| points).copied().collect();
+            let size = all.len().div_ceil(UNITS_MAX).max(1);
+            (0..).zip(all.chunks(size).filter_map(cell)).collect()
         }
         Order::Turns | Order::Mixed => {
-            let cell = |(_, points): &Numbers<'_>| {
-                let placement_ns = points.iter().filter_map(|(point, _)| placement(point)).reduce(f64::max);
-                Some(Cell { y: y(middle(points.iter())?), placement_ns })
-            };
-            let cells = (0..).zip(side).map(|(unit, one)| Some((unit, cell(one)?)));
+            let cells = (0..).zip(side).map(|(unit, (_, points))| Some((unit, cell(points)?)));
             cells.flatten().collect()
         }
     }
@@ -222,8 +236,7 @@ fn units(side: &[Numbers<'_>], order: Order, y: impl Fn(f64) -> f64) -> BTreeMap
 
 /// The median of some numbers.
 fn middle<'p, 'a: 'p>(points: impl Iterator<Item = &'p (&'a Point, f64)>) -> Option<f64> {
-    let numbers: Vec<f64> = points.map(|(_, number)| *number).collect();
-    spread(&numbers).map(|spread| spread.median)
+    median(points.map(|(_, number)| *number).collect())
 }
 
 /// Makes one question of the points of each experiment and quantity: the median over the points of
@@ -238,35 +251,34 @@ fn as_one(mut group: Vec<Asking>) -> Option<Asking> {
         return group.pop();
     }
     for one in &mut group {
-        let base: Vec<f64> = one.numbers.sides[0].values().map(|cell| cell.y).collect();
-        let level = spread(&base)?.median;
+        let level = median(one.numbers.sides[0].values().map(|cell| cell.y).collect())?;
         one.numbers.sides.iter_mut().flat_map(BTreeMap::values_mut).for_each(|cell| cell.y -= level);
         let last = one.numbers.history.last().copied().unwrap_or_default();
         one.numbers.history.iter_mut().for_each(|y| *y -= last);
     }
-    let sides = [0, 1].map(|side| {
+    let sides: [BTreeMap<u32, Cell>; 2] = [0, 1].map(|side| {
         let mut units: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
         for (unit, cell) in group.iter().flat_map(|one| &one.numbers.sides[side]) {
             units.entry(*unit).or_default().push(*cell);
         }
         let whole = units.into_iter().filter(|(_, cells)| cells.len() == group.len());
         let cell = |cells: Vec<Cell>| {
-            let y: Vec<f64> = cells.iter().map(|cell| cell.y).collect();
             let placement_ns = cells.iter().filter_map(|cell| cell.placement_ns).reduce(f64::max);
-            Some(Cell { y: spread(&y)?.median, placement_ns })
+            Some(Cell { y: median(cells.iter().map(|cell| cell.y).collect())?, placement_ns })
         };
         whole.filter_map(|(unit, cells)| Some((unit, cell(cells)?))).collect()
     });
     let sessions = group.iter().map(|one| one.numbers.history.len()).min().unwrap_or(0);
-    let of_session = |at: usize| {
-        let values: Vec<f64> = group.iter().map(|one| one.numbers.history[at]).collect();
-        spread(&values).map(|spread| spread.median)
-    };
+    let of_session = |at: usize| median(group.iter().map(|one| one.numbers.history[at]).collect());
     let is_whole = group.iter().all(|one| one.numbers.history.len() == sessions);
     let history = if is_whole { (0..sessions).filter_map(of_session).collect() } else { Vec::new() };
     let step = group.iter().map(|one| one.numbers.step).fold(0.0, f64::max);
     let count = group.len();
+    let lacking = [0, 1].map(|side| {
+        let wanted = group.iter().map(|one| one.numbers.sides[side].len() + one.lacking[side]).max();
+        wanted.unwrap_or(0).saturating_sub(sides[side].len())
+    });
     let first = group.swap_remove(0);
     let point = format!("{count} points");
-    Some(Asking { point, medians: None, numbers: Question { sides, step, history }, ..first })
+    Some(Asking { point, medians: None, lacking, numbers: Question { sides, step, history }, ..first })
 }

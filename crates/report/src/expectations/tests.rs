@@ -1,6 +1,8 @@
 //! Judgements of made-up points, each with the reason that a reader sees.
 
-use measure::record::{Device, LatencyKind};
+use std::collections::BTreeMap;
+
+use measure::record::{Clocks, Device, LatencyKind, OneWay};
 use measure::stats;
 use serde_json::json;
 
@@ -73,11 +75,15 @@ fn a_disturbed_number_decides_nothing() {
     let text = line("p50 <= 2 us", &points);
     assert!(text.starts_with("not decided: unstable: the level shifted; "), "{text}");
     // A count is a fact, whatever disturbed the times.
-    assert_eq!(line("no_loss", &points), "met; 0 (2 repetitions)");
+    assert_eq!(line("no_loss", &points), "met; 0 (the most of 2 repetitions)");
     points[1].unstable = None;
     points[1].status = Status::Failed { error: "the peer is gone".to_owned() };
     let text = line("p50 <= 2 us", &points);
-    assert!(text.starts_with("not decided: 1 of 2 repetitions failed: the level shifted"), "{text}");
+    assert!(text.starts_with("not decided: 1 of 2 repetitions failed: the peer is gone"), "{text}");
+    // A repetition that was not measured says nothing about the other one.
+    points[1].status = Status::NotMeasured { reason: "UD has no write".to_owned() };
+    let text = line("p50 <= 2 us", &points);
+    assert!(text.starts_with("not decided: unstable: the level shifted; "), "{text}");
 }
 
 #[test]
@@ -135,6 +141,44 @@ fn no_loss_counts_and_a_lost_message_is_not_met() {
     lossy.counters.clear();
     lossy.axes.insert("service".to_owned(), json!("UD"));
     assert_eq!(line("no_loss", &[lossy]), "not decided: no point of this run has messages_lost");
+}
+
+#[test]
+fn the_repetition_with_the_most_losses_decides() {
+    let mut points: Vec<Point> =
+        (0..9).map(|repetition| Point { repetition, ..point("lat", 8, 1000) }).collect();
+    assert_eq!(line("no_loss", &points), "met; 0 (the most of 9 repetitions)");
+    points[4].counters.insert("messages_lost".to_owned(), 500);
+    assert_eq!(line("no_loss", &points), "not met; 500 (the most of 9 repetitions)");
+    points[8].status = Status::Failed { error: "the peer is gone".to_owned() };
+    assert_eq!(line("no_loss", &points), "not met; 500 (the most of 8 repetitions)");
+    points[4].counters.clear();
+    let text = line("no_loss", &points);
+    assert!(text.starts_with("not decided: 1 of 9 repetitions failed: the peer is gone; 0"), "{text}");
+}
+
+#[test]
+fn a_share_without_samples_has_a_number_and_none_of_it_can_be_expected() {
+    let mut fair = point("lat", 8, 1000);
+    fair.fairness = serde_json::from_value(json!({ "jain": 0.9, "least_share": 0.75 })).unwrap();
+    assert_eq!(line("fairness.least_share >= 70 %", &[fair.clone()]), "met; 75 %");
+    assert_eq!(line("fairness.least_share >= 80 %", &[fair]), "not met; 75 %");
+    let mut one_way = point("one-way", 8, 1000);
+    let mut seen = |share: f64| {
+        one_way.one_way = Some(OneWay {
+            clocks: Clocks::One,
+            first: None,
+            with_first: None,
+            completed_first_share: Some(share),
+            negative: 0,
+            gaps: Vec::new(),
+            largest: None,
+            above_explained: BTreeMap::new(),
+        });
+        line("completed_first_share <= 0", &[one_way.clone()])
+    };
+    assert!(seen(0.0).starts_with("met; 0 % [0 %, "), "{}", seen(0.0));
+    assert!(seen(0.01).starts_with("not met; 1 % ["), "{}", seen(0.01));
 }
 
 #[test]

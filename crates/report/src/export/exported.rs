@@ -18,6 +18,8 @@ pub struct Exported<'a> {
     pub points: &'a [Point],
     /// Its samples.
     pub samples: &'a dyn SampleSource,
+    /// Names and values of labels that all of its metrics have.
+    pub labels: &'a [(String, String)],
 }
 
 impl Exported<'_> {

@@ -8,11 +8,11 @@
 //!
 //! * No two tests of a run have the same class and name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use measure::presentation::Patterns;
-use measure::record::{Point, Status};
+use measure::record::{CUT, Point, Status};
 use measure::text::axes_text;
 use serde_json::Value;
 
@@ -57,13 +57,16 @@ fn tests(run: &Exported<'_>, patterns: Patterns) -> Vec<Test> {
         None => [whole(run)].into_iter().chain(points(run, patterns)).collect(),
     };
     let mut tests: Vec<Test> = parts.into_iter().chain(expectations(run, patterns)).collect();
-    let mut seen: BTreeMap<(String, String), u32> = BTreeMap::new();
+    let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+    // The number of the next test of a name.
+    let mut next: BTreeMap<(String, String), u32> = BTreeMap::new();
     for test in &mut tests {
         test.class = format!("{class}.{}", test.class);
-        let count = seen.entry((test.class.clone(), test.name.clone())).or_default();
-        *count += 1;
-        if *count > 1 {
-            test.name += &format!(" ({count})");
+        let own = (test.class.clone(), test.name.clone());
+        while !seen.insert((test.class.clone(), test.name.clone())) {
+            let number = next.entry(own.clone()).or_insert(2);
+            test.name = format!("{} ({number})", own.1);
+            *number += 1;
         }
     }
     tests
@@ -91,6 +94,7 @@ fn points(run: &Exported<'_>, patterns: Patterns) -> Vec<Test> {
             name: if name.is_empty() { point.pattern.clone() } else { name },
             seconds: point.wall_ns as f64 / 1e9,
             result: match &point.status {
+                Status::Measured if point.cut => Outcome::Error(CUT.to_owned()),
                 Status::Measured => Outcome::Passed,
                 Status::NotMeasured { reason } => Outcome::Skipped(reason.clone()),
                 Status::Failed { error } => Outcome::Error(error.clone()),

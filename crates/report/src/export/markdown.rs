@@ -11,7 +11,7 @@ use super::rows::asked;
 use crate::Error;
 use crate::escaped::markdown;
 use crate::expectations::line;
-use crate::folded::fold;
+use crate::folded::fold_worst;
 use crate::list::{distinct, grouped};
 use crate::varying::Varying;
 
@@ -28,7 +28,7 @@ pub(super) fn write(
             "{gap}### {} ({}, {})\n",
             markdown(&run.run.title),
             markdown(&run.name),
-            run.run.started
+            markdown(&run.run.started)
         )?;
         numbers(run, patterns, quantities, out)?;
         expectations(run, patterns, out)?;
@@ -52,7 +52,8 @@ fn numbers(
     let key = |point: &Point| (point.experiment.clone(), point.axes.clone());
     for ((experiment, axes), points) in grouped(run.points.iter().map(|point| (key(point), point))) {
         let axes = axes_text(&axes, |axis| varying.has(&experiment, axis));
-        let measured: Vec<_> = paths.iter().map(|path| fold(&points, patterns, path, None)).collect();
+        let measured: Vec<_> =
+            paths.iter().map(|path| fold_worst(&points, patterns, path, None, true)).collect();
         let cells = measured.iter().map(|one| match one {
             Ok(measured) => measured.in_its_unit(measured.y.value),
             Err(_) => "–".to_owned(),

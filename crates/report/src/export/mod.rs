@@ -25,6 +25,7 @@ use measure::presentation::Patterns;
 
 use crate::Error;
 pub use exported::Exported;
+pub use openmetrics::can_be_label;
 use rows::Table;
 
 /// The form of what is written.

@@ -2,7 +2,8 @@
 //! collector and OpenMetrics 1.0 share: gauges without time stamps, which that collector refuses.
 //!
 //! Prometheus wants base units: times are in seconds, shares are ratios. Repetitions of a point
-//! make one number, because a series has one value.
+//! make one number, because a series has one value: of a count the largest, else the median. So do
+//! the pairs of a fleet.
 //!
 //! # Invariants
 //!
@@ -22,8 +23,8 @@ use super::rows::{asked, status, text, untaken};
 use crate::Error;
 use crate::escaped;
 use crate::expectations::Judgement;
-use crate::fleet::{Found, culprits, missed, open};
-use crate::folded::fold;
+use crate::fleet::{Found, culprits, missed, open, scheduled};
+use crate::folded::fold_worst;
 use crate::list::{distinct, grouped};
 use crate::whole::lacking;
 
@@ -70,7 +71,7 @@ pub(super) fn write(
     for run in runs {
         // One run is the current state, whose series continue with the next run.
         let of_run = (runs.len() > 1).then(|| label("run", run.name.clone()));
-        let of_run: Vec<(String, String)> = of_run.into_iter().collect();
+        let of_run: Vec<(String, String)> = of_run.into_iter().chain(run.labels.iter().cloned()).collect();
         numbers(run, patterns, quantities, &of_run, &mut families);
         expectations(run, patterns, &of_run, &mut families);
         states(run, &of_run, &mut families);
@@ -94,12 +95,15 @@ fn numbers(
     of_run: &Labels,
     families: &mut Families,
 ) {
+    // A series for each pair of a fleet would be hundreds of thousands.
+    let scheduled = run.run.fleet.as_ref().map(|fleet| scheduled(fleet, run.points));
+    let points = scheduled.as_deref().unwrap_or(run.points);
     let key = |point: &Point| (point.experiment.clone(), point.axes.clone());
-    for (_, points) in grouped(run.points.iter().map(|point| (key(point), point))) {
-        let labels = [of_run, &labels(points[0])[..]].concat();
+    for (_, points) in grouped(points.iter().map(|point| (key(point), point))) {
+        let labels = [of_run, &labels(points[0], of_run)[..]].concat();
         let paths = distinct(points.iter().flat_map(|point| asked(point, patterns, quantities)));
         for path in paths {
-            let Ok(measured) = fold(&points, patterns, &path, None) else { continue };
+            let Ok(measured) = fold_worst(&points, patterns, &path, None, true) else { continue };
             let Some(found) = patterns.find_at(points[0], &path) else { continue };
             let Metric { name, parts } = metric(&path, found.unit());
             let help = format!("{} ({path} of rdmascope).", found.help().replace("{}", CARRIERS));
@@ -111,11 +115,34 @@ fn numbers(
 }
 
 /// The labels of a point: its experiment, its pattern and its axes.
-fn labels(point: &Point) -> Vec<(String, String)> {
-    let mut taken = ["experiment", "pattern", "quantity", "run"].map(str::to_owned).to_vec();
+fn labels(point: &Point, of_run: &Labels) -> Vec<(String, String)> {
+    let own = OWN.iter().map(|name| (*name).to_owned());
+    let mut taken: Vec<String> = own.chain(of_run.iter().map(|(name, _)| name.clone())).collect();
     let own = [label("experiment", &*point.experiment), label("pattern", &*point.pattern)];
     let axes = point.axes.iter().map(|(axis, value)| (untaken(&legal(axis), &mut taken), text(value)));
     own.into_iter().chain(axes).collect()
+}
+
+/// The labels that metrics have by themselves, beside the axes.
+const OWN: [&str; 11] = [
+    "culprit",
+    "devices",
+    "expectation",
+    "experiment",
+    "pattern",
+    "place",
+    "points",
+    "quantity",
+    "run",
+    "status",
+    "version",
+];
+
+/// Whether all metrics may have a label of this name: letters, digits and `_`, of which the first
+/// is a letter, and no label that metrics have by themselves.
+#[must_use]
+pub fn can_be_label(name: &str) -> bool {
+    legal(name) == name && !OWN.contains(&name)
 }
 
 /// An axis as the name of a label: letters, digits and `_`, of which a digit is not the first.
@@ -145,10 +172,12 @@ struct Metric {
 fn metric(path: &str, dimension: Dimension) -> Metric {
     let words = path.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let (words, parts) = match dimension {
+        Dimension::Time | Dimension::Number if words.contains("_ns_per_") => {
+            (words.replace("_ns_per_", "_seconds_per_"), 1e9)
+        }
         Dimension::Time => (words.trim_end_matches("_ns").to_owned() + "_seconds", 1e9),
         Dimension::Share => (words.trim_end_matches("_share").to_owned() + "_ratio", 1.0),
         Dimension::Bandwidth | Dimension::MessageRate => (words.replace("_per_s", "_per_second"), 1.0),
-        Dimension::Number if words.contains("_ns_per_") => (words.replace("_ns_per_", "_seconds_per_"), 1e9),
         // Ends in `count` are those of histograms.
         Dimension::Number if words.ends_with("_count") => (words + "s", 1.0),
         Dimension::Number => (words, 1.0),
@@ -182,12 +211,13 @@ fn about(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
 /// How many points ended how, and when the run began and ended, so that an alert can tell that none
 /// came, or not all.
 fn states(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
-    let of_word = |word: &str| run.points.iter().filter(|point| status(point) == word).count() as u64;
+    let whole = || run.points.iter().filter(|point| !point.cut);
+    let of_word = |word: &str| whole().filter(|point| status(point) == word).count() as u64;
     let counts = ["measured", "not_measured", "failed"].map(|word| (word, of_word(word)));
-    let missing = ("missing", lacking(run.run, run.points.len() as u64));
+    let missing = ("missing", lacking(run.run, run.points));
     for (word, count) in counts.into_iter().chain([missing]) {
         let labels = [of_run, &[label("status", word)]].concat();
-        let help = "Points of the run, by how they ended; missing if the run ended before them.";
+        let help = "Points of the run, by how they ended; missing if the run ended before them, or in them.";
         families.add("rdmascope_points", help, &labels, count as f64);
     }
     let unstable = run.points.iter().filter(|point| point.unstable.is_some()).count();

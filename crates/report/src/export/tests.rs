@@ -49,7 +49,7 @@ fn with<R>(body: impl FnOnce(&[Exported<'_>]) -> R) -> R {
         "samples/1" => Ok(vec![9]),
         other => Err(format!("no {other}")),
     };
-    body(&[Exported { name: "r".to_owned(), run: &run, points: &points, samples: &samples }])
+    body(&[Exported { name: "r".to_owned(), run: &run, points: &points, samples: &samples, labels: &[] }])
 }
 
 fn text(format: Format, quantities: &[&str]) -> String {
@@ -202,7 +202,7 @@ fn exported(format: Format, run: &Value, points: &[Point]) -> String {
     let run: Run = serde_json::from_value(json).unwrap();
     let none = |_: &str| Err("none".to_owned());
     let mut out = Vec::new();
-    let runs = [Exported { name: "r".to_owned(), run: &run, points, samples: &none }];
+    let runs = [Exported { name: "r".to_owned(), run: &run, points, samples: &none, labels: &[] }];
     write(&runs, bench::PATTERNS, format, &[], &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
@@ -251,7 +251,8 @@ fn no_two_series_and_no_two_tests_are_the_same() {
     json.as_object_mut().unwrap().extend(run.as_object().unwrap().clone());
     let of_all: Run = serde_json::from_value(json).unwrap();
     let none = |_: &str| Err("none".to_owned());
-    let runs = [Exported { name: "r".to_owned(), run: &of_all, points: &points, samples: &none }];
+    let runs =
+        [Exported { name: "r".to_owned(), run: &of_all, points: &points, samples: &none, labels: &[] }];
     let asked = ["application".to_owned(), "latency".to_owned()];
     write(&runs, bench::PATTERNS, Format::OpenMetrics, &asked, &mut out).unwrap();
     let metrics = String::from_utf8(out).unwrap();
