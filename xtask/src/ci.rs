@@ -193,7 +193,7 @@ fn test() -> Result<()> {
         }
     });
     let result = check::test(&[("RDMASCOPE_REQUIRE", &required()), ("RDMASCOPE_PYTHON", &python)]);
-    // It has ended long before.
+    // It has mostly ended before.
     let _ = built.join();
     result
 }

@@ -38,9 +38,14 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
         }
         ended => ended?,
     };
-    let Summary { measured, not_measured, failed } = statuses.unwrap_or(of_process);
+    Ok(reported(status(statuses.unwrap_or(of_process), is_not_met, why), closed))
+}
+
+/// The exit status of a run whose points ended so; a sentence says why it is not 0.
+pub(crate) fn status(statuses: Summary, is_not_met: bool, why: &str) -> u8 {
+    let Summary { measured, not_measured, failed } = statuses;
     let all = measured + not_measured + failed;
-    let status = match (measured, failed) {
+    match (measured, failed) {
         _ if is_not_met => {
             eprintln!("rdmascope: an expectation is not met: {why}");
             NOT_MET
@@ -55,8 +60,7 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
             eprintln!("rdmascope: {failed} of {all} points failed: {why}");
             if measured > 0 { PARTIAL } else { DID_NOT_FINISH }
         }
-    };
-    Ok(reported(status, closed))
+    }
 }
 
 /// Writes the report beside the record; its path is the last line of standard output.

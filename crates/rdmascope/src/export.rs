@@ -104,6 +104,10 @@ pub(crate) fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     if format != Format::OpenMetrics && !arguments.label.is_empty() {
         return Err(Usage("--label is for --format openmetrics: leave it out".to_owned()).into());
     }
+    let names: Vec<&String> = arguments.label.iter().map(|(name, _)| name).collect();
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return Err(Usage(format!("--label {} is given twice", twice.1)).into());
+    }
     let quantities = arguments.quantity.iter().map(|path| known(path)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<RunReader> =
         arguments.runs.iter().map(|run| RunReader::open(run)).collect::<Result<_, _>>()?;

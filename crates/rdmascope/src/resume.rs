@@ -8,13 +8,13 @@ use bench::plan::{Options, Plan, resolve};
 use bench::process::coordinator::Summary;
 use clap::{Arg, Args, Command, FromArgMatches};
 use measure::figure::Unit;
-use measure::record::{Run, Status};
+use measure::record::Run;
 use measure::store::EndedRun;
 use report::{Points, expectations};
 use serde_json::{Map, Value};
 
-use crate::execute::{close, execute};
-use crate::failure::{NOT_MET, PARTIAL, Usage, harmless, reported};
+use crate::execute::{close, execute, status};
+use crate::failure::{Usage, harmless, reported};
 use crate::job::{Destination, Job, Shows};
 use crate::launch::launch;
 use crate::resumed;
@@ -101,7 +101,6 @@ fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
     // Repetitions that were planned while others were measured may be missing.
     run.points_planned = resumed::planned(job.resolved.points.len() as u64, &ended.points);
     let points = ended.points.clone();
-    let has_failed = points.iter().any(|point| matches!(point.status, Status::Failed { .. }));
     ended.go_on()?.finish(&run)?;
     eprintln!("rdmascope: the record in {} has all points of its plan", directory.display());
     let points = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
@@ -118,13 +117,10 @@ fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
     };
     let directory = Some(directory.to_owned());
     let unprinted = printed.err();
-    let closed = close(Ended { directory, unprinted, is_json, is_not_met, statuses: Summary::default() });
-    let status = match (is_not_met, has_failed) {
-        (true, _) => NOT_MET,
-        (_, true) => PARTIAL,
-        _ => 0,
-    };
-    Ok(reported(status, closed))
+    let mut statuses = Summary::default();
+    points.points.iter().for_each(|point| statuses.count(point));
+    let closed = close(Ended { directory, unprinted, is_json, is_not_met, statuses });
+    Ok(reported(status(statuses, is_not_met, "the record says why"), closed))
 }
 
 /// Returns the arguments of the command line in a record, if it is one of this command.

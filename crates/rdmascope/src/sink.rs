@@ -18,7 +18,7 @@ use bench::process::message::Hello;
 use bench::process::sink::{KeptSamples, Sink, SinkError};
 use measure::figure::{Figure, FigureKind};
 use measure::placement;
-use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION, Status};
+use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::{EndedRun, RunWriter};
 use report::Points;
 use report::expectations;
@@ -201,12 +201,7 @@ impl Output {
 
     /// Adds a point of the record to what is shown of the run.
     fn add(&mut self, point: Point) -> String {
-        let Summary { measured, not_measured, failed } = &mut self.statuses;
-        *match &point.status {
-            Status::Measured => measured,
-            Status::NotMeasured { .. } => not_measured,
-            Status::Failed { .. } => failed,
-        } += 1;
+        self.statuses.count(&point);
         let lines = match &mut self.tables {
             Tables::None => String::new(),
             Tables::Json => json::line(&point),

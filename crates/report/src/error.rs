@@ -102,8 +102,8 @@ pub enum Error {
     },
     /// No combination of axes was measured in enough runs.
     #[error(
-        "there is no trend to look for: it needs {least} runs of one placement, and no point was measured in more than \
-         {most} of {runs}{left_out}"
+        "there is no trend to look for: it needs {least} runs of one placement that measured the same point, and these \
+         {runs} have at most {most}{left_out}"
     )]
     TooFewRuns {
         /// The number of runs.

@@ -11,6 +11,9 @@ use serde_json::Value;
 /// A low priority, at which browsers still start within their time limits.
 const NICE: &str = "10";
 
+/// The tests that run at a time.
+const THREADS: &str = "2";
+
 /// The tests of a target, as cargo has built them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Built {
@@ -35,7 +38,14 @@ pub(super) fn built(
     ensure!(output.status.success(), "`cargo test --no-run` failed ({})", output.status);
     let messages =
         output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    Ok(messages.filter_map(|message: Value| of_message(&message, packages)).collect())
+    let built: Vec<Built> = messages.filter_map(|message: Value| of_message(&message, packages)).collect();
+    // None may be left out of both.
+    for package in packages {
+        let selected = format!("-p {package} ");
+        let is_there = built.iter().any(|built| built.target.starts_with(&selected));
+        ensure!(is_there, "cargo names no tests of the package {package}");
+    }
+    Ok(built)
 }
 
 /// The tests of which a message of cargo tells, if they are of one of some packages.
@@ -71,6 +81,8 @@ pub(super) fn run(all: &[Built], variables: &[(&str, &str)]) -> Result<(bool, Ve
         let mut command = Command::new("nice");
         command.args(["-n", NICE]).arg(program).current_dir(directory).stdin(Stdio::null());
         command.envs(variables.iter().copied()).env("CARGO_MANIFEST_DIR", directory);
+        // More would take CPUs in spite of their priority.
+        command.env("RUST_TEST_THREADS", THREADS);
         let status = command.stdout(said.try_clone()?).stderr(said.try_clone()?).status();
         let status = status.with_context(|| format!("cannot run {}", program.display()))?;
         std::io::Seek::rewind(&mut said)?;

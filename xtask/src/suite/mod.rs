@@ -4,7 +4,8 @@
 //! # Invariants
 //!
 //! * A test that asserts times locks the whole machine; other tests that measure share it
-//!   (`support/machine.rs`). So more tests are started at a time than there are CPUs.
+//!   (`support/machine.rs`). So more tests are started at a time than there are CPUs. Tests that
+//!   only compute run beside all of them, at a low priority.
 
 mod beside;
 mod output;
@@ -68,15 +69,22 @@ impl Suite<'_> {
             let others = self.cargo(&[&["test", "--no-fail-fast"], words, &others[..]].concat());
             (beside.join(), others)
         });
-        let (others, mut output) = others?;
+        let (others, output) = others?;
         let Ok(beside) = beside else { bail!("the tests beside the others could not be run") };
         let (have_passed, said) = beside?;
         self.shown.write_all(&said)?;
-        output.read(&said);
+        let mut output_beside = Output::default();
+        output_beside.read(&said);
         let (documented, documentation) =
             self.cargo(&[&["test", "--no-fail-fast", "--doc"], words].concat())?;
-        output.failed.extend(documentation.failed);
-        self.repeated(words, have_passed && others.success() && documented.success(), &output.failed)
+        let parts =
+            [(others.success(), output), (have_passed, output_beside), (documented.success(), documentation)];
+        let mut failed = Vec::new();
+        for (has_passed, output) in parts {
+            ensure_named(words, has_passed, &output.failed)?;
+            failed.extend(output.failed);
+        }
+        self.repeated(words, failed.is_empty(), &failed)
     }
 
     /// Repeats the failed tests; returns the flaky ones.
@@ -84,7 +92,7 @@ impl Suite<'_> {
         if have_passed {
             return Ok(Vec::new());
         }
-        ensure!(!failed.is_empty(), "`cargo test {}` failed before a test did", words.join(" "));
+        ensure_named(words, have_passed, failed)?;
         let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
         ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat:\n{}", listed(failed));
         let mut flaky = Vec::new();
@@ -152,6 +160,13 @@ impl Suite<'_> {
         }
         Ok((child.wait()?, output))
     }
+}
+
+/// Refuses a failure that no test explains.
+fn ensure_named(words: &[&str], have_passed: bool, failed: &[Failed]) -> Result<()> {
+    let is_named = have_passed || !failed.is_empty();
+    ensure!(is_named, "`cargo test {}` failed before a test did", words.join(" "));
+    Ok(())
 }
 
 fn listed(failed: &[Failed]) -> String {

@@ -142,7 +142,8 @@ fn settle(points: &mut [PointSpec], agents: &[Hello]) {
 }
 
 impl Summary {
-    fn count(&mut self, point: &Point) {
+    /// Adds a point, by how it ended.
+    pub fn count(&mut self, point: &Point) {
         match point.status {
             Status::Measured => self.measured += 1,
             Status::NotMeasured { .. } => self.not_measured += 1,

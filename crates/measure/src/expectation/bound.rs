@@ -100,6 +100,10 @@ impl Bound {
         use Dimension::{Bandwidth, MessageRate, Number, Share, Time};
         let fits = match (self.limit, dimension) {
             (Limit::OfLink(_), _) => matches!(dimension, Bandwidth | MessageRate),
+            // Every number keeps an infinite limit, and no time, rate or share is below 0.
+            (Limit::Number { at, dimension }, _) if !at.is_finite() || (at < 0.0 && dimension != Number) => {
+                false
+            }
             // `2.5` could mean 2.5 % or the part 2.5 of 1, but 0 is the same in both.
             (Limit::Number { dimension: Number, at }, Share) => at == 0.0,
             (Limit::Number { dimension: own, .. }, _) => own == dimension,
@@ -140,8 +144,7 @@ impl From<Bound> for String {
 /// Reads a limit: a number and its unit.
 fn limit(text: &str) -> Option<Limit> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let percent =
-        |text: &str| Some(number(text.trim_end().strip_suffix('%')?)? / 100.0).filter(|at| *at >= 0.0);
+    let percent = |text: &str| Some(number(text.trim_end().strip_suffix('%')?)? / 100.0);
     if let Some(of_link) = text.strip_suffix("of link") {
         return percent(of_link).filter(|share| *share > 0.0).map(Limit::OfLink);
     }
@@ -158,9 +161,7 @@ fn limit(text: &str) -> Option<Limit> {
         Some(Limit::Number { at, dimension: Dimension::MessageRate })
     };
     let plain = || Some(Limit::Number { at: number(text)?, dimension: Dimension::Number });
-    // Every number keeps a limit that is infinite in its base, and nothing is measured below 0.
-    let is_limit = |limit: &Limit| matches!(limit, Limit::Number { at, .. } if at.is_finite() && *at >= 0.0);
-    with_unit.or_else(rate).or_else(plain).filter(is_limit)
+    with_unit.or_else(rate).or_else(plain)
 }
 
 /// The signs of relations; a longer sign comes before its beginning.

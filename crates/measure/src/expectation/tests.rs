@@ -68,19 +68,7 @@ fn what_is_no_expectation_is_refused_in_a_sentence() {
     assert_eq!(refusal("p99 5us"), format!("\"p99 5us\" is no quantity with a bound: {EXPRESSIONS}"));
     assert_eq!(refusal("<= 5us"), format!("\"<= 5us\" is no quantity with a bound: {EXPRESSIONS}"));
     assert_eq!(refusal("p99 <= 5 parsecs"), format!("\"<= 5 parsecs\" has no limit: {EXAMPLES}"));
-    for limit in [
-        "",
-        "inf us",
-        "0 % of link",
-        "5 % of links",
-        "1e/s",
-        "-k/s",
-        "1e300 s",
-        "-1 Gb/s",
-        "-1",
-        "-5 %",
-        "1e300 GB/s",
-    ] {
+    for limit in ["", "inf us", "0 % of link", "5 % of links", "1e/s", "-k/s"] {
         assert!(Bound::parse(&format!("<= {limit}")).is_err(), "{limit}");
     }
     assert_eq!(Bound::parse("5 us").unwrap_err(), format!("\"5 us\" is no bound: {EXAMPLES}"));
@@ -95,6 +83,13 @@ fn a_limit_in_another_unit_is_refused_with_what_fits() {
         assert_eq!(refusal(share, Share), Err("give a share such as \"0.1 %\"".to_owned()), "{share}");
     }
     assert!(refusal("<= 90 % of link", Time).is_err() && refusal("<= 90 %", Bandwidth).is_err());
+    for (limit, of) in
+        [("<= 1e300 s", Time), ("> -1 Gb/s", Bandwidth), ("> -5 %", Share), (">= 1e305 MB/s", Bandwidth)]
+    {
+        assert!(refusal(limit, of).is_err(), "{limit}");
+    }
+    // A metric of an application may be below 0.
+    assert_eq!(refusal("<= -4.6", Number), Ok(()));
     assert!(refusal("<= 1 Gb/s", MessageRate).is_err() && refusal("<= 1 us", Number).is_err());
     for (text, of) in [("<= 1 us", Time), (">= 9 % of link", MessageRate), ("<= 0", Share), ("< 1 %", Share)]
     {

@@ -77,7 +77,8 @@ pub(crate) struct CompareArguments {
 /// The numbers that are looked at.
 #[derive(Args, Debug)]
 pub(crate) struct LookedAt {
-    /// Numbers to look at, by their paths [default: the main number of each point].
+    /// Numbers to look at, by their paths or short names such as p99 [default: the main number of
+    /// each point].
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', value_parser = quantity)]
     pub(crate) quantity: Vec<String>,
     /// Difference up to which numbers count as the same.

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,6 +23,7 @@ use measure::store::RunReader;
 use measure::text::counted;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
 use verdict::compare::Design;
@@ -96,12 +98,9 @@ impl Turns {
                 format!("{out} was begun in {there}, where the paths of its commands start: go on there");
             return Err(Usage(why).into());
         }
-        let lock = File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(Usage(format!("{} is being measured by another process", out.display())).into());
-        }
+        let lock = locked(&file, out)?;
         eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
-        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, _lock: Some(lock) })
+        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, _lock: lock })
     }
 
     /// Opens the directory of an earlier comparison, to compare its runs again.
@@ -135,8 +134,8 @@ impl Turns {
                     "{}/{side}/{pair} is missing or incomplete: go on with `rdmascope compare --interleave {pairs} \
                      '{}' '{}' --out {0}`",
                     self.out.display(),
-                    harmless(base),
-                    harmless(new)
+                    quoted(base),
+                    quoted(new)
                 ))
             })
         };
@@ -236,6 +235,31 @@ impl Turns {
     }
 }
 
+/// A command inside of the quotes of a shell.
+fn quoted(command: &str) -> String {
+    harmless(command).replace('\'', r"'\''")
+}
+
+/// Locks the file of the turns; none on a file system without locks.
+fn locked(file: &Path, out: &Path) -> anyhow::Result<Option<File>> {
+    let cannot_lock = || format!("cannot lock {}", file.display());
+    // Of a file on NFS, only one that is open for writing can be locked.
+    let lock = File::options().read(true).write(true).open(file).with_context(cannot_lock)?;
+    let is_free = match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => true,
+        Err(Errno::WOULDBLOCK) => false,
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => return Ok(None),
+        Err(error) => return Err(error).with_context(cannot_lock),
+    };
+    // A process that began at the same time may have replaced the file.
+    let [own, there] =
+        [lock.metadata().with_context(cannot_lock)?, fs::metadata(file).with_context(cannot_lock)?];
+    match is_free && own.ino() == there.ino() {
+        true => Ok(Some(lock)),
+        false => Err(Usage(format!("{} is being measured by another process", out.display())).into()),
+    }
+}
+
 /// Splits a command into words.
 fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let refuse = |why: &str| Usage(format!("the command '{command}' cannot be measured by turns: {why}"));
@@ -309,7 +333,7 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> io::Result<ExitStatus> {
         // A pipe that a signal has filled stays readable.
         let mut watched = if is_told { vec![ended] } else { vec![ended, signal] };
         match poll(&mut watched, None) {
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             polled => drop(polled?),
         }
         if let Some(signal) = interrupt.received().filter(|_| !is_told) {
@@ -348,6 +372,7 @@ mod tests {
         assert_eq!(of("lat send -n 10"), expected);
         assert_eq!(of("rdmascope lat send -n 10"), expected);
         assert_eq!(of("./rdmascope lat").map(|words| words[0].clone()), Ok("./rdmascope".to_owned()));
+        assert_eq!(quoted("lat --link '4X FDR'"), r"lat --link '\''4X FDR'\''");
         assert!(of("rdmascope").is_err_and(|why| why.contains("it is empty")));
         assert!(of("lat send --out there").is_err_and(|why| why.contains("--out is set for each turn")));
     }

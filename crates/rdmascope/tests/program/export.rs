@@ -287,6 +287,8 @@ fn wrong_requests_are_refused() {
         &["unknown quantity \"latency.p98_ns\": give a path such as latency."],
     );
     refused(&["--label", "a=b"], &["--label is for --format openmetrics"]);
+    let twice = ["--format", "openmetrics", "--label", "a=1", "--label", "a=2"];
+    refused(&twice, &["--label a is given twice"]);
     for (label, words) in [
         ("unit", "give a name and a value such as unit=nightly"),
         ("pattern=x", "\"pattern\" cannot be the name of a label"),

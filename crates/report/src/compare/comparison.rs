@@ -87,8 +87,8 @@ pub struct Row {
     pub printed: Option<[String; 2]>,
     /// How many units of each side were compared.
     pub units: [usize; 2],
-    /// How many units each side has: of less than these, some have another placement or no number.
-    pub units_wanted: [usize; 2],
+    /// How many units of each side have the number, or count as the worst of all.
+    pub units_measured: [usize; 2],
     /// The ratio new / base of the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,

@@ -87,14 +87,14 @@ impl Known {
 /// Which values of a fact stand for a side.
 #[derive(Clone, Copy)]
 enum Of {
-    /// Those of all runs: a fact that is not the same in all of them differs.
+    /// Those of all runs: a fact that more of one side have than of the other differs.
     All,
     /// What most runs have: the place of a change between the sides may be off by a few runs.
     Most,
 }
 
-/// Returns what differs between the runs of two sides, or within one of them, what matters first.
-/// `contrasts` are the axes in which all points of the sides differ.
+/// Returns what differs between the runs of two sides, what matters first. `contrasts` are the
+/// axes in which all points of the sides differ.
 pub(super) fn between(sides: [&[&Run]; 2], contrasts: &[Difference]) -> Vec<Difference> {
     let known = sides.map(|side| side.iter().map(|run| Known::of(run)).collect::<Vec<_>>());
     listed([&known[0], &known[1]].map(|side| side.iter().collect()), contrasts, Of::All)
@@ -174,45 +174,44 @@ fn differing_settings(sides: [Vec<&Known>; 2], of: Of) -> Vec<Difference> {
     both.into_iter().flat_map(settings).collect()
 }
 
-/// The facts that are not the same in all runs of both sides. `absent` is printed where a run does
-/// not have one.
+/// The facts that are not in the same share of the runs of both sides that have them. `absent` is
+/// printed where a side does not have one.
 fn differing(sides: &[Vec<Facts>; 2], absent: &str) -> Vec<Difference> {
     let keys: BTreeSet<&Key> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
     keys.into_iter().filter_map(|key| difference(key, sides, absent)).collect()
 }
 
 /// The values of a fact, and how many runs have each.
-type Counts<'a> = BTreeMap<Option<&'a BTreeSet<String>>, usize>;
+type Counts<'a> = BTreeMap<&'a BTreeSet<String>, usize>;
 
 fn difference(key: &Key, sides: &[Vec<Facts>; 2], absent: &str) -> Option<Difference> {
     let counts = sides.each_ref().map(|side| {
         let mut counts = Counts::new();
-        side.iter().for_each(|facts| *counts.entry(facts.get(key)).or_default() += 1);
+        side.iter()
+            .filter_map(|facts| facts.get(key))
+            .for_each(|values| *counts.entry(values).or_default() += 1);
         counts
     });
     let [base, new] = &counts;
+    let [of_base, of_new] = [base, new].map(|counts| counts.values().sum::<usize>());
     let has_same_values = base.keys().eq(new.keys());
+    // As many runs of each kind are on both sides.
+    let is_even = base.values().zip(new.values()).all(|(base, new)| base * of_new == new * of_base);
     // Ranks may be on other CPUs in each run.
     let may_vary = key.1.starts_with(CPUS);
-    if has_same_values && (base.len() <= 1 || may_vary) {
+    if has_same_values && (is_even || may_vary) {
         return None;
     }
-    let text = |side: usize| match (&counts[side].first_key_value(), counts[side].len()) {
-        (Some((Some(values), _)), 1) => {
-            let other = counts[1 - side].first_key_value().and_then(|(values, _)| *values);
+    let text = |side: usize| match (counts[side].first_key_value(), counts[side].len()) {
+        (None, _) => absent.to_owned(),
+        (Some((values, _)), 1) => {
+            let other = counts[1 - side].first_key_value().map(|(values, _)| *values);
             listed_beside(values, other)
         }
-        (_, 0 | 1) => absent.to_owned(),
         (_, several) => {
-            let known = |values: &BTreeSet<String>| {
-                values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
-            };
-            let one = |(values, count): (&Option<&BTreeSet<String>>, &usize)| {
-                format!(
-                    "{} ({})",
-                    values.map_or_else(|| absent.to_owned(), known),
-                    counted(*count as u64, "run")
-                )
+            let one = |(values, count): (&&BTreeSet<String>, &usize)| {
+                let known = values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+                format!("{known} ({})", counted(*count as u64, "run"))
             };
             let more = several.saturating_sub(COMMON_MAX);
             let more = (more > 0).then(|| format!("{more} others"));

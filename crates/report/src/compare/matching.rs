@@ -6,7 +6,7 @@ use measure::record::{Axes, Point, Status};
 use measure::text::{axes_text, plain, value};
 use verdict::regime::fisher;
 
-use super::asked::{Asked, Order, Session};
+use super::asked::{Asked, Session};
 use super::differences::Difference;
 use crate::Error;
 use crate::list::grouped;
@@ -23,8 +23,13 @@ pub(super) struct Pair<'a> {
     pub(super) point: String,
     /// The first point of the base that was measured.
     pub(super) first: &'a Point,
-    /// How many units of each side should have a number: runs, or of sessions the repetitions.
-    pub(super) units: [usize; 2],
+    /// How many numbers each side should have: a repetition each, and one of each run that has the
+    /// experiment but not the point.
+    pub(super) wanted: [usize; 2],
+    /// The runs of the base that have the point, measured or not.
+    pub(super) tried: BTreeSet<usize>,
+    /// That the new side fails more often than the base, in words.
+    pub(super) failure: Option<String>,
 }
 
 impl Pair<'_> {
@@ -38,13 +43,13 @@ impl Pair<'_> {
 pub(super) struct Matched<'a> {
     /// The combinations that both sides measured, in the order of the base's points.
     pub(super) pairs: Vec<Pair<'a>>,
-    /// The combinations that the base measured and in which the new side failed more often, with
-    /// its error.
+    /// The combinations that the base measured and in which the new side failed always, with its
+    /// error.
     pub(super) failed: Vec<(Pair<'a>, String)>,
     /// The combinations that the base alone measured, with the reason.
     pub(super) absent: Vec<(Pair<'a>, String)>,
-    /// Whether the new side has points of one of them, without numbers.
-    pub(super) has_troubles: bool,
+    /// Whether the new side failed in one of them, as the base did.
+    pub(super) has_failures: bool,
     /// What is not compared, in words.
     pub(super) unmatched: Vec<String>,
     /// The axes, and the experiment's name, in which all points of the sides differ.
@@ -63,7 +68,7 @@ struct Of<'a> {
 
 /// Matches the points of the sides by their experiment and all axes, except axes in which the sides
 /// differ altogether: these are what is compared.
-pub(super) fn match_points<'a>(asked: &Asked<'a>, order: Order) -> Result<Matched<'a>, Error> {
+pub(super) fn match_points<'a>(asked: &Asked<'a>) -> Result<Matched<'a>, Error> {
     let sides = asked.sides.map(|side| {
         let of_run =
             |(run, session): (usize, &Session<'a>)| session.points.iter().map(move |point| Of { run, point });
@@ -74,7 +79,7 @@ pub(super) fn match_points<'a>(asked: &Asked<'a>, order: Order) -> Result<Matche
         pairs: Vec::new(),
         failed: Vec::new(),
         absent: Vec::new(),
-        has_troubles: false,
+        has_failures: false,
         unmatched: Vec::new(),
         contrasts,
         ignored,
@@ -82,6 +87,13 @@ pub(super) fn match_points<'a>(asked: &Asked<'a>, order: Order) -> Result<Matche
     };
     let mut varying = Varying::default();
     sides.iter().flatten().for_each(|of| varying.see(of.point));
+    let runs = sides.each_ref().map(|side| {
+        let mut runs: HashMap<String, BTreeSet<usize>> = HashMap::new();
+        for of in side {
+            runs.entry(matched.ignored.key(of.point).0).or_default().insert(of.run);
+        }
+        runs
+    });
     let [base, new] = sides;
     let points = base.into_iter().map(|of| (0, of)).chain(new.into_iter().map(|of| (1, of)));
     let keyed = points.map(|(side, of)| (matched.ignored.key(of.point), (side, of)));
@@ -89,9 +101,10 @@ pub(super) fn match_points<'a>(asked: &Asked<'a>, order: Order) -> Result<Matche
         let of = |side: usize| points.iter().filter(|(of, _)| *of == side).map(|(_, of)| *of).collect();
         let name = |axis: &str| axis == "size_bytes" || varying.has(&points[0].1.point.experiment, axis);
         let label = axes_text(&key.1, name);
-        matched.see(key, &label, [of(0), of(1)], asked, order);
+        let runs = runs.each_ref().map(|runs| runs.get(&key.0).map_or(0, BTreeSet::len));
+        matched.see(key, &label, [of(0), of(1)], runs, asked);
     }
-    if matched.pairs.is_empty() && matched.failed.is_empty() && !matched.has_troubles {
+    if matched.pairs.is_empty() && matched.failed.is_empty() && !matched.has_failures {
         return Err(Error::NothingToCompare { names: asked.names.map(str::to_owned) });
     }
     Ok(matched)
@@ -110,42 +123,25 @@ impl<'a> Matched<'a> {
         all
     }
 
-    /// Adds a combination with the points that each side has of it.
-    fn see(&mut self, key: Key, label: &str, sides: [Vec<Of<'a>>; 2], asked: &Asked<'_>, order: Order) {
+    /// Adds a combination with the points that each side has of it. So many runs of each side have
+    /// its experiment.
+    fn see(&mut self, key: Key, label: &str, sides: [Vec<Of<'a>>; 2], runs: [usize; 2], asked: &Asked<'_>) {
         let Some(any) = sides.iter().flatten().next() else { return };
         let measured = sides.each_ref().map(|side| {
             let mut measured = side.iter().filter(|of| of.point.status == Status::Measured);
             measured.next().map(|of| of.point)
         });
         let first = measured[0].unwrap_or(any.point);
-        let is_of_sessions = order == Order::Sessions;
-        let runs = [0, 1].map(|side| asked.sides[side].len());
-        let units = if is_of_sessions { sides.each_ref().map(Vec::len) } else { runs };
-        let pair = Pair { experiment: first.experiment.clone(), point: label.to_owned(), first, units };
-        let troubles = sides.each_ref().map(|side| Trouble::of(side, is_of_sessions));
-        let failures =
-            troubles.each_ref().map(|trouble| trouble.as_ref().map_or(0, |trouble| trouble.failures));
-        // One failure is enough where the base never fails.
-        let fails_more = match failures {
-            [_, 0] => false,
-            [0, _] => true,
-            // Of one session a side, nothing tells failures from its circumstances.
-            _ if is_of_sessions => false,
-            [base, new] => {
-                let passed = |side: usize| units[side].saturating_sub(failures[side]) as u64;
-                let is_larger = new * units[0] > base * units[1];
-                is_larger && fisher([[base as u64, passed(0)], [new as u64, passed(1)]]) < ALPHA
-            }
-        };
-        if let (Some(_), Some(trouble), true) = (measured[0], &troubles[1], fails_more) {
-            let of_base = troubles[0].as_ref().filter(|trouble| trouble.failures > 0);
-            let more = of_base.map(|base| format!(", and {} of the base", base.what)).unwrap_or_default();
-            let what = if trouble.is_of_some || !more.is_empty() {
-                format!("{}{more}: ", trouble.what)
-            } else {
-                String::new()
-            };
-            self.failed.push((pair, what + &trouble.reason));
+        let troubles = sides.each_ref().map(|side| Trouble::of(side));
+        let tried = sides.each_ref().map(|side| side.iter().map(|of| of.run).collect::<BTreeSet<usize>>());
+        let wanted = [0, 1].map(|side| sides[side].len() + runs[side].saturating_sub(tried[side].len()));
+        let failure = fails_more(&troubles, wanted);
+        let [tried, _] = tried;
+        let experiment = first.experiment.clone();
+        let pair = Pair { experiment, point: label.to_owned(), first, wanted, tried, failure };
+        if let (Some(_), None, Some(failure)) = (measured[0], measured[1], &pair.failure) {
+            let failure = failure.clone();
+            self.failed.push((pair, failure));
             return;
         }
         if measured[0].is_some() && measured[1].is_none() {
@@ -153,7 +149,7 @@ impl<'a> Matched<'a> {
                 Some(Trouble { what, reason, .. }) => format!("{what} in {}: {reason}", asked.names[1]),
                 None => format!("only in {}", asked.names[0]),
             };
-            self.has_troubles |= troubles[1].is_some();
+            self.has_failures |= troubles[1].as_ref().is_some_and(|trouble| trouble.failures > 0);
             self.absent.push((pair, plain(&why)));
             return;
         }
@@ -175,7 +171,27 @@ impl<'a> Matched<'a> {
 }
 
 /// Counts of failures that are less probable than this differ, if both sides have failures.
-const ALPHA: f64 = 0.01;
+const ALPHA: f64 = 0.05;
+
+/// Returns that the new side fails more often than the base, in words. One failure is enough where
+/// the base never fails. So many numbers should be there of each side.
+fn fails_more(troubles: &[Option<Trouble>; 2], wanted: [usize; 2]) -> Option<String> {
+    let failures = troubles.each_ref().map(|trouble| trouble.as_ref().map_or(0, |trouble| trouble.failures));
+    let new = troubles[1].as_ref().filter(|trouble| trouble.failures > 0)?;
+    let counts =
+        [0, 1].map(|side| [failures[side], wanted[side].saturating_sub(failures[side])].map(|n| n as u64));
+    let is_larger = failures[1] * wanted[0] > failures[0] * wanted[1];
+    let fails_more = failures[0] == 0 || (is_larger && fisher(counts) < ALPHA);
+    let of_base = match failures[0] {
+        0 => String::new(),
+        failures => format!(" (base: {failures} of {})", wanted[0]),
+    };
+    let reason = &new.reason;
+    fails_more.then(|| match new.is_of_some || !of_base.is_empty() {
+        true => format!("{} of {} repetitions failed{of_base}: {reason}", failures[1], wanted[1]),
+        false => reason.clone(),
+    })
+}
 
 /// Why points of a side have no numbers.
 struct Trouble {
@@ -183,7 +199,7 @@ struct Trouble {
     what: String,
     /// Why.
     reason: String,
-    /// The units of the side that failed: runs, or of sessions the repetitions.
+    /// How many failed.
     failures: usize,
     /// Whether other points of the side have numbers.
     is_of_some: bool,
@@ -191,26 +207,24 @@ struct Trouble {
 
 impl Trouble {
     /// The trouble of a side's points of one combination: failures, or else what was not measured.
-    fn of(points: &[Of<'_>], is_of_sessions: bool) -> Option<Self> {
+    fn of(points: &[Of<'_>]) -> Option<Self> {
         let failed = points.iter().filter_map(|of| match &of.point.status {
-            Status::Failed { error } => Some((of.run, error)),
+            Status::Failed { error } => Some(error),
             _ => None,
         });
         let absent = points.iter().filter_map(|of| match &of.point.status {
-            Status::NotMeasured { reason } => Some((of.run, reason)),
+            Status::NotMeasured { reason } => Some(reason),
             _ => None,
         });
-        let failed: Vec<(usize, &String)> = failed.collect();
-        let runs: BTreeSet<usize> = failed.iter().map(|(run, _)| *run).collect();
-        let failures = if is_of_sessions { failed.len() } else { runs.len() };
-        let reasons = if failed.is_empty() { absent.collect() } else { failed };
+        let failures = failed.clone().count();
+        let reasons: Vec<&String> = if failures > 0 { failed.collect() } else { absent.collect() };
         let what = if failures > 0 { "failed" } else { "not measured" };
         let is_of_some = reasons.len() < points.len();
         let what = match is_of_some {
             true => format!("{} of {} repetitions {what}", reasons.len(), points.len()),
             false => what.to_owned(),
         };
-        reasons.first().map(|(_, reason)| Self { what, reason: plain(reason), failures, is_of_some })
+        reasons.first().map(|reason| Self { what, reason: plain(reason), failures, is_of_some })
     }
 }
 

@@ -51,7 +51,7 @@ use units::Questions;
 /// none has a number on both sides, or if a quantity does not exist or has no better direction.
 pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
     let order = units::order(asked);
-    let matched = match_points(asked, order)?;
+    let matched = match_points(asked)?;
     let [base, new] = asked.sides.map(history::runs);
     let differences = differences::between([&base, &new], &matched.contrasts);
     let mattering: Vec<&Difference> = differences.iter().filter(|difference| difference.matters).collect();
@@ -62,8 +62,8 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
     let history = History::of(asked, order);
     let found = units::questions(asked, &matched, &history.runs, order)?;
     let Questions { all: questions, lacking, absent } = found;
-    if questions.is_empty() && matched.failed.is_empty() && !matched.has_troubles {
-        let of_new = absent.iter().map(|(at, why)| format!("{why}: {}", matched.pairs[*at].name()));
+    if questions.is_empty() && matched.failed.is_empty() && !matched.has_failures {
+        let of_new = absent.iter().map(|one| format!("{}: {}", one.why, matched.pairs[one.at].name()));
         return Err(no_numbers(&matched, lacking.into_iter().chain(of_new).collect(), asked.patterns));
     }
     let design = match order {
@@ -79,11 +79,13 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
         .map(|(question, answer)| row(question, &answer, order, asked.patterns))
         .collect();
     for (pair, error) in &matched.failed {
-        rows.push(without_numbers(pair, Word::Failed, error, asked)?);
+        rows.push(without_numbers(pair, None, Word::Failed, error, asked)?);
     }
-    let absent = absent.iter().map(|(at, why)| (&matched.pairs[*at], why));
-    for (pair, why) in absent.chain(matched.absent.iter().map(|(pair, why)| (pair, why))) {
-        rows.push(without_numbers(pair, Word::Undecided, why, asked)?);
+    for units::Absent { at, path, why } in &absent {
+        rows.push(without_numbers(&matched.pairs[*at], Some(path), Word::Undecided, why, asked)?);
+    }
+    for (pair, why) in &matched.absent {
+        rows.push(without_numbers(pair, None, Word::Undecided, why, asked)?);
     }
     let verdict = overall(&rows);
     let sentence = sentence(&rows, verdict, &differences, asked);
@@ -128,15 +130,15 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
     });
     let as_large = as_large(&question.numbers.history, answer.shift.unwrap_or_default());
     let (verdict, reason) = word(answer.verdict, order, as_large);
-    let wanted = [0, 1].map(|side| answer.all[side] + question.lacking[side]);
-    let lacks = question.lacking.map(|lacking| lacking > 0);
-    let (verdict, reason) = match (verdict, lacks) {
-        // Numbers that a side lacks may be its worst ones.
-        (Word::Same | Word::Better, [_, true]) => {
-            (Word::Undecided, lacking("the new side", 1, wanted, question))
+    let [missing, wanted] = question.lacking;
+    let (verdict, reason) = match (verdict, &question.failure) {
+        (Word::Worse, Some(failure)) => (Word::Worse, failure.clone()),
+        (_, Some(failure)) => (Word::Failed, failure.clone()),
+        // Those that are missing may be the worst ones.
+        (Word::Same | Word::Better, None) if missing > 0 => {
+            (Word::Undecided, format!("{missing} of {wanted} numbers of the new side are missing"))
         }
-        (Word::Worse, [true, _]) => (Word::Undecided, lacking("the base", 0, wanted, question)),
-        _ => (verdict, reason),
+        (verdict, None) => (verdict, reason),
     };
     Row {
         experiment: question.experiment.clone(),
@@ -148,7 +150,7 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
             .medians
             .map(|medians| medians.map(|median| Number::printed(&question.quantity, median, patterns))),
         units: answer.counts,
-        units_wanted: wanted,
+        units_measured: answer.all,
         ratio: answer.shift.map(ratio),
         interval,
         detectable: answer.detectable().map(f64::exp_m1),
@@ -157,15 +159,16 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
     }
 }
 
-/// Why a verdict on the numbers of a side is none on the side.
-fn lacking(side: &str, index: usize, wanted: [usize; 2], question: &units::Asking) -> String {
-    format!("{} of {} numbers of {side} are missing", question.lacking[index], wanted[index])
-}
-
-/// The row of a pair of which the new side has no numbers.
-fn without_numbers(pair: &Pair<'_>, verdict: Word, why: &str, asked: &Asked<'_>) -> Result<Row, Error> {
-    let paths = Number::paths(asked.quantities, pair.first);
-    let number = Number::named(paths[0], std::iter::once(pair.first), asked.patterns)?;
+/// The row of a pair of which the new side has no numbers, or not the one of this path.
+fn without_numbers(
+    pair: &Pair<'_>,
+    path: Option<&str>,
+    verdict: Word,
+    why: &str,
+    asked: &Asked<'_>,
+) -> Result<Row, Error> {
+    let path = path.unwrap_or_else(|| Number::paths(asked.quantities, pair.first)[0]);
+    let number = Number::named(path, std::iter::once(pair.first), asked.patterns)?;
     Ok(Row {
         experiment: pair.experiment.clone(),
         point: pair.point.clone(),
@@ -174,7 +177,7 @@ fn without_numbers(pair: &Pair<'_>, verdict: Word, why: &str, asked: &Asked<'_>)
         medians: None,
         printed: None,
         units: [0; 2],
-        units_wanted: [0; 2],
+        units_measured: [0; 2],
         ratio: None,
         interval: None,
         detectable: None,

@@ -106,8 +106,8 @@ fn line(row: &Row) -> Line {
     let interval = row.interval.map(|[low, high]| format!("{} .. {}", ratio(low), ratio(high)));
     let numbers = [row.ratio.map(ratio), interval, row.detectable.map(percent)];
     let numbers = numbers.into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
-    let kept = [0, 1].map(|side| format!("{} of {}", row.units[side], row.units_wanted[side]));
-    let is_whole = row.units == row.units_wanted;
+    let kept = [0, 1].map(|side| format!("{} of {}", row.units[side], row.units_measured[side]));
+    let is_whole = row.units == row.units_measured;
     let counts = format!("compared base {}, new {}", kept[0], kept[1]);
     let reason = match (row.reason.as_str(), is_whole) {
         (reason, true) => reason.to_owned(),

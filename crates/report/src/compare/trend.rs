@@ -128,7 +128,9 @@ pub fn trend(asked: &Asked<'_>) -> Result<Trend, Error> {
         varying.see(first);
         for path in Number::paths(asked.quantities, first) {
             let number = Number::named(path, points.iter().map(|(_, point)| *point), asked.patterns)?;
-            all.push(Series::of(experiment, axes, number, &points, asked.patterns));
+            let mut series = Series::of(experiment, axes, number, &points, asked.patterns);
+            series.ends(&runs);
+            all.push(series);
         }
     }
     let is_long = |series: &Series<'_>| series.compared().len() >= 2 * SEGMENT;
@@ -188,6 +190,10 @@ struct Series<'a> {
     values: Vec<Value>,
     /// The core-to-core latency of each.
     placements: Vec<Option<f64>>,
+    /// The runs after the last number that measured its experiment, and not it.
+    without: Vec<usize>,
+    /// Whether the point failed in one of them.
+    fails: bool,
 }
 
 impl<'a> Series<'a> {
@@ -211,7 +217,21 @@ impl<'a> Series<'a> {
         for (value, kept) in values.iter_mut().zip(regime::most_frequent(&placements)) {
             value.is_compared = kept;
         }
-        Self { experiment, axes, number, values, placements }
+        Self { experiment, axes, number, values, placements, without: Vec::new(), fails: false }
+    }
+
+    /// Takes over what became of the point after its last number.
+    fn ends(&mut self, runs: &[&Session<'_>]) {
+        let next = self.values.last().map_or(0, |last| last.run + 1);
+        let is_own = |point: &&Point| point.experiment == self.experiment;
+        let later = || runs.iter().enumerate().skip(next);
+        self.without = later()
+            .filter(|(_, run)| run.points.iter().any(|point| is_own(&point)))
+            .map(|(at, _)| at)
+            .collect();
+        let has_failed =
+            |point: &Point| matches!(point.status, Status::Failed { .. }) && point.axes == *self.axes;
+        self.fails = later().any(|(_, run)| run.points.iter().filter(is_own).any(has_failed));
     }
 
     fn compared(&self) -> Vec<&Value> {
@@ -247,8 +267,8 @@ impl<'a> Series<'a> {
         let last = changes.last().map_or(Word::Same, |change| change.verdict);
         let undecided = |reason: String| (Word::Undecided, reason);
         let (verdict, reason) = match (last, self.moved(quantities), found.least) {
-            _ if self.absent(runs.len()) >= SEGMENT => {
-                let since = runs[runs.len() - self.absent(runs.len())];
+            _ if self.without.len() >= SEGMENT && !(last == Word::Worse && self.fails) => {
+                let since = runs[self.without[0]];
                 undecided(format!("no number since {} ({})", since.run.started, plain(since.name)))
             }
             (Word::Worse, ..) | (_, None, None) => (last, String::new()),
@@ -274,11 +294,6 @@ impl<'a> Series<'a> {
             verdict,
             reason,
         }
-    }
-
-    /// How many of the last runs have no number: the point failed, or is measured no more.
-    fn absent(&self, runs: usize) -> usize {
-        self.values.last().map_or(runs, |last| runs - 1 - last.run)
     }
 
     /// The run since which most runs are of another placement than those that are compared, if the

@@ -5,7 +5,7 @@
 //! measured one after the other, each repetition is a unit, and the floor of sessions covers what
 //! they have in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::presentation::Patterns;
 use measure::record::Point;
@@ -33,9 +33,11 @@ pub(super) struct Asking {
     pub(super) sign: f64,
     pub(super) medians: Option<[f64; 2]>,
     pub(super) numbers: Question,
-    /// How many runs of each side, or of sessions how many repetitions, have no number: those that
-    /// have one are then chosen by what happened.
+    /// How many numbers the new side lacks, of how many: those that it has are then chosen by what
+    /// happened.
     pub(super) lacking: [usize; 2],
+    /// That the new side fails more often than the base, in words.
+    pub(super) failure: Option<String>,
 }
 
 /// Returns how the runs of the sides were measured.
@@ -68,8 +70,16 @@ pub(super) struct Questions {
     pub(super) all: Vec<Asking>,
     /// Numbers that the base does not have, in words.
     pub(super) lacking: Vec<String>,
-    /// The combinations that have a number on the base alone: the index of each, and its reason.
-    pub(super) absent: Vec<(usize, String)>,
+    /// What has a number on the base alone.
+    pub(super) absent: Vec<Absent>,
+}
+
+/// A number that the base alone has.
+pub(super) struct Absent {
+    /// The index of the combination.
+    pub(super) at: usize,
+    pub(super) path: String,
+    pub(super) why: String,
 }
 
 /// Returns the questions of all combinations that both sides have. `history` are its runs, in the
@@ -95,7 +105,10 @@ pub(super) fn questions<'a>(
                     let base = asked.names[0];
                     questions.lacking.push(format!("no {path} above 0 in {base}: {}", pair.name()));
                 }
-                Err(_) => questions.absent.push((at, format!("no {path} above 0 in {}", asked.names[1]))),
+                Err(_) => {
+                    let why = format!("no {path} above 0 in {}", asked.names[1]);
+                    questions.absent.push(Absent { at, path: path.to_owned(), why });
+                }
             }
         }
     }
@@ -139,12 +152,12 @@ impl<'a> Tables<'a> {
             [_, None] => return Err(1),
         };
         let y = |of: f64| number.sign * of.ln();
-        let cells = sides.each_ref().map(|side| units(side, self.order, y));
+        let mut cells = sides.each_ref().map(|side| units(side, self.order, y));
         let lacking = [0, 1].map(|side| {
-            let numbers = sides[side].iter().map(|(_, points)| points.len()).sum();
-            let found = if self.order == Order::Sessions { numbers } else { cells[side].len() };
-            pair.units[side].saturating_sub(found)
+            let found: usize = sides[side].iter().map(|(_, points)| points.len()).sum();
+            pair.wanted[side].saturating_sub(found)
         });
+        fill(&mut cells, self.order, &pair.tried, lacking[0]);
         // A difference of one step is not larger than a step, however it is rounded.
         let step = step.map_or(0.0, |step| (step / base.min(new)).ln_1p() * (1.0 + 1e-9));
         Ok(Asking {
@@ -154,7 +167,8 @@ impl<'a> Tables<'a> {
             help: number.help.clone(),
             sign: number.sign,
             medians: Some([base, new]),
-            lacking,
+            lacking: [lacking[1], pair.wanted[1]],
+            failure: pair.failure.clone(),
             numbers: Question { sides: cells, step, history: past(&history, &sides[0], y) },
         })
     }
@@ -234,6 +248,25 @@ fn units(side: &[Numbers<'_>], order: Order, y: impl Fn(f64) -> f64) -> BTreeMap
     }
 }
 
+/// Gives units of the base that were tried and have no number the worst one of all: the others
+/// would make the base better than it is. Of sessions, so many repetitions have none.
+fn fill(cells: &mut [BTreeMap<u32, Cell>; 2], order: Order, tried: &BTreeSet<usize>, lacking: usize) {
+    let Some(worst) = cells.iter().flat_map(BTreeMap::values).map(|cell| cell.y).reduce(f64::min) else {
+        return;
+    };
+    let unit = |run: &usize| u32::try_from(*run).unwrap_or(u32::MAX);
+    let units: Vec<u32> = match order {
+        Order::Turns | Order::Mixed => tried.iter().map(unit).collect(),
+        Order::Sessions => {
+            let next = cells[0].len();
+            (next..next + lacking.min(UNITS_MAX)).map(|at| unit(&at)).collect()
+        }
+    };
+    for unit in units {
+        cells[0].entry(unit).or_insert(Cell { y: worst, placement_ns: None });
+    }
+}
+
 /// The median of some numbers.
 fn middle<'p, 'a: 'p>(points: impl Iterator<Item = &'p (&'a Point, f64)>) -> Option<f64> {
     median(points.map(|(_, number)| *number).collect())
@@ -256,7 +289,7 @@ fn as_one(mut group: Vec<Asking>) -> Option<Asking> {
         let last = one.numbers.history.last().copied().unwrap_or_default();
         one.numbers.history.iter_mut().for_each(|y| *y -= last);
     }
-    let sides: [BTreeMap<u32, Cell>; 2] = [0, 1].map(|side| {
+    let sides = [0, 1].map(|side| {
         let mut units: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
         for (unit, cell) in group.iter().flat_map(|one| &one.numbers.sides[side]) {
             units.entry(*unit).or_default().push(*cell);
@@ -274,11 +307,16 @@ fn as_one(mut group: Vec<Asking>) -> Option<Asking> {
     let history = if is_whole { (0..sessions).filter_map(of_session).collect() } else { Vec::new() };
     let step = group.iter().map(|one| one.numbers.step).fold(0.0, f64::max);
     let count = group.len();
-    let lacking = [0, 1].map(|side| {
-        let wanted = group.iter().map(|one| one.numbers.sides[side].len() + one.lacking[side]).max();
-        wanted.unwrap_or(0).saturating_sub(sides[side].len())
-    });
+    let lacking = [0, 1].map(|at| group.iter().map(|one| one.lacking[at]).sum());
+    let failure = group.iter().find_map(|one| one.failure.clone());
     let first = group.swap_remove(0);
     let point = format!("{count} points");
-    Some(Asking { point, medians: None, lacking, numbers: Question { sides, step, history }, ..first })
+    Some(Asking {
+        point,
+        medians: None,
+        lacking,
+        failure,
+        numbers: Question { sides, step, history },
+        ..first
+    })
 }
