@@ -307,7 +307,10 @@ fn a_comparison_goes_on_after_a_signal_and_after_a_kill() {
 
     let mut child = scratch.program(words).spawn().unwrap();
     until(&out, &mut child, kept + 1);
-    scratch.refused(&words, 2, &["turns is being measured by another process"]);
+    // Unless all turns but the last ones were kept, it still measures.
+    if kept < 5 {
+        scratch.refused(&words, 2, &["turns is being measured by another process"]);
+    }
     child.kill().unwrap();
     collect(child);
     let ended = scratch.run(&words);
