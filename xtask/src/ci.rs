@@ -151,9 +151,8 @@ fn packages() -> Result<()> {
 /// Runs cargo with each of these words at the lowest priority, until one fails.
 fn build_ahead(all: &[&str]) -> bool {
     all.iter().all(|words| {
-        let words: Vec<&str> = ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
         let (name, value) = check::NO_WARNINGS;
-        let mut command = shell::command(&words);
+        let mut command = shell::beside(words);
         command.env(name, value).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     })
@@ -193,7 +192,7 @@ fn test() -> Result<()> {
         }
     });
     let result = check::test(&[("RDMASCOPE_REQUIRE", &required()), ("RDMASCOPE_PYTHON", &python)]);
-    // It has mostly ended before.
+    // The thread has usually ended before the tests.
     let _ = built.join();
     result
 }

@@ -19,6 +19,12 @@ pub(crate) fn command(words: &[&str]) -> Command {
     command
 }
 
+/// Cargo with these words at the lowest priority, to run beside other work.
+pub(crate) fn beside(words: &str) -> Command {
+    let words: Vec<&str> = ["nice", "-n", "19", "cargo"].into_iter().chain(words.split(' ')).collect();
+    command(&words)
+}
+
 /// Runs a command with its output shown, and fails if it fails.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     run_with(words, &[])

@@ -4,7 +4,7 @@
 //! one next to the old and renamed over it, so that no link is followed and no reader sees half a
 //! file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, IntoInnerError, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,13 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path) -> io::Result<String> {
     let text = String::from_utf8(read(path)?);
     text.map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
+/// Locks a file for as long as it is open; false if another process has the lock. NFS locks only
+/// files that are open for writing. A file system without locks, as some network file systems are,
+/// protects nothing.
+pub fn lock(file: &File) -> bool {
+    !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 /// Writes a file such that at any moment either the old or the new one is there as a whole. A link

@@ -18,6 +18,15 @@ pub fn plain(text: &str) -> String {
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Quotes a word for a shell, if it needs quotes.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Turns documentation of Rust into a sentence: `name` spells the target of each link of rustdoc.
 pub fn sentence(help: &str, name: fn(&str) -> String) -> String {
     let mut text = String::new();

@@ -41,7 +41,7 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     Ok(reported(status(statuses.unwrap_or(of_process), is_not_met, why), closed))
 }
 
-/// The exit status of a run whose points ended so; a sentence says why it is not 0.
+/// Returns the exit status of a run from the statuses of its points, and prints why it is not 0.
 pub(crate) fn status(statuses: Summary, is_not_met: bool, why: &str) -> u8 {
     let Summary { measured, not_measured, failed } = statuses;
     let all = measured + not_measured + failed;

@@ -42,7 +42,8 @@ pub(crate) struct ExportArguments {
     /// Only this number, such as latency.p99_ns or p99, or all of a group, such as latency.
     #[arg(long, value_name = "PATH")]
     quantity: Vec<String>,
-    /// Label of all metrics, such as unit=nightly: files of one collector need different ones.
+    /// Label to add to all metrics, such as unit=nightly. Files of one textfile collector need
+    /// different labels.
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
     /// File to write, which is replaced as a whole [default: standard output].
@@ -163,7 +164,7 @@ fn stdout_error(error: report::Error) -> anyhow::Error {
     }
 }
 
-/// Returns a path, which may have a short name. Refuses one to which no number belongs.
+/// Returns the path of a quantity from its path or short name. Refuses an unknown one.
 fn known(path: &str) -> anyhow::Result<String> {
     let found = [path, path_of(path)];
     if let Some(path) = found.iter().find(|path| PATTERNS.has_group(path) || PATTERNS.find(path).is_some()) {

@@ -36,8 +36,8 @@ pub(crate) fn told(error: &anyhow::Error) -> u8 {
     status(error)
 }
 
-/// Returns the exit status of a command whose results were printed, or could not be: a reader that
-/// has gone, or a full disk, hides no status but that of success.
+/// Returns the exit status of a command that has printed its results, or failed to: a closed pipe
+/// or a full disk replaces only the status of success.
 pub(crate) fn reported(status: u8, printed: anyhow::Result<()>) -> ExitCode {
     let failed = printed.map_or_else(|error| told(&error), |()| 0);
     ExitCode::from(if status == 0 { failed } else { status })

@@ -42,7 +42,7 @@ pub(crate) struct Output {
     tables: Tables,
     progress: Progress,
     points: u64,
-    /// How all points of the run ended, also those of an earlier process.
+    /// The number of points with each status, including those that an earlier process measured.
     statuses: Summary,
     /// The points from which findings, repetitions and costs are computed at the end; empty for a
     /// plan without them.
@@ -84,7 +84,7 @@ pub(crate) struct Ended {
     pub(crate) is_json: bool,
     /// Whether an expectation is not met.
     pub(crate) is_not_met: bool,
-    /// How all points of the run ended, also those of an earlier process.
+    /// The number of points with each status, including those that an earlier process measured.
     pub(crate) statuses: Summary,
 }
 
@@ -279,8 +279,8 @@ impl Output {
         Ok(Some(directory))
     }
 
-    /// Prints results for people. If that fails, the run goes on for its record or its
-    /// expectations, or ends if there are none.
+    /// Prints results for people. If that fails, a run with a record or expectations goes on, and
+    /// any other run ends.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         if self.is_json {
             self.progress.suspend(|| eprint!("{text}"));

@@ -5,8 +5,8 @@
 //! interval of the number lies on one side of it; a number without an interval, such as the 99th
 //! percentile of one repetition, decides alone. It is *not decided* where the interval reaches over
 //! the bound, where every repetition is unstable or one has failed, and where there is no number.
-//! Counts, such as lost messages, are facts of unstable repetitions too, and the repetition decides
-//! whose count is furthest on the wrong side.
+//! Counts, such as lost messages, are facts of unstable repetitions too, and the worst count of all
+//! repetitions decides.
 //!
 //! # Invariants
 //!
@@ -164,7 +164,7 @@ fn judgement(
     let is_count = found.is_some_and(|found| found.quantity.is_count);
     let numbers = [measured.y.low, measured.y.value, measured.y.high];
     let kept = numbers.map(|number| expectation.bound.is_kept(number, limit));
-    // A count that is too large stays so, whatever became of other repetitions.
+    // A count that breaks the bound breaks it even if other repetitions failed.
     if is_count && kept == [false; 3] {
         return Judgement::NotMet;
     }
@@ -175,7 +175,7 @@ fn judgement(
     if doubts.are_all() && !is_count {
         return undecided(&format!("unstable: {}", doubts.first.as_deref().unwrap_or_default()));
     }
-    // No number of messages shows that a share is 0: it is that of the messages which were seen.
+    // No finite number of messages has an interval of 0 to 0, so the share of this run decides.
     let is_nothing = limit == 0.0 && found.is_some_and(|found| found.unit() == Dimension::Share);
     match if is_nothing { [kept[1]; 3] } else { kept } {
         [true, true, true] => Judgement::Met,

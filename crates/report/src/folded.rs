@@ -27,7 +27,8 @@ pub(crate) struct Measured {
     pub(crate) counted: Option<Counted>,
     /// Its largest error, where stamps of two clocks are compared.
     bound: Option<f64>,
-    /// Which of all repetitions it is of, if it is of one: `the most`.
+    /// Set if the number is the largest or smallest count of all repetitions: `the most`, `the
+    /// least`.
     which: Option<&'static str>,
 }
 
@@ -160,8 +161,8 @@ pub(crate) fn fold(
     Ok(Measured { y, samples, runs, id, doubts, lacks_interval, scale, counted, bound, which: None })
 }
 
-/// Folds as [`fold`], but a count is the one of a single repetition, the largest or the smallest: a
-/// median would hide messages that were lost in fewer than half of them.
+/// Folds as [`fold`], but takes the largest or smallest count of all repetitions: their median
+/// would hide losses in fewer than half of them.
 pub(crate) fn fold_worst(
     points: &[&Point],
     patterns: Patterns,

@@ -38,8 +38,8 @@ const ALPHA: f64 = 0.05;
 /// the runs test of Wald and Wolfowitz (1940) against too few stretches of one side. Sides that
 /// were measured one after the other fail it from four runs a side on.
 ///
-/// Their times must not differ either, by the test of Mann and Whitney (1947): numbers that only
-/// drift would differ as the times do.
+/// Neither side may be measured later than the other (test of Mann and Whitney, 1947): otherwise,
+/// drift alone makes the sides differ.
 #[must_use]
 pub fn is_mixed(is_new: &[bool]) -> bool {
     let new = is_new.iter().filter(|new| **new).count();
@@ -60,10 +60,10 @@ pub fn is_mixed(is_new: &[bool]) -> bool {
     (2..=stretches).map(share).sum::<f64>() > ALPHA && times_agree(is_new, base, new)
 }
 
-/// Whether neither side is measured later than the other, of so many runs of the base and of the
-/// new side.
+/// Whether neither side is measured later than the other. `base` and `new` are their numbers of
+/// runs.
 fn times_agree(is_new: &[bool], base: usize, new: usize) -> bool {
-    // Of each run of the new side, the runs of the base before it.
+    // The number of pairs in which the run of the base comes before the run of the new side.
     let mut before = 0;
     let mut pairs = 0;
     for is_new in is_new {

@@ -54,7 +54,8 @@ impl Suite<'_> {
     /// Runs the tests and returns the flaky ones.
     fn run(&mut self, words: &[&str]) -> Result<Vec<String>> {
         let (status, output) = self.cargo(&[&["test", "--no-fail-fast"], words].concat())?;
-        self.repeated(words, status.success(), &output.failed)
+        ensure_named(words, status.success(), &output.failed)?;
+        self.repeated(words, &output.failed)
     }
 
     /// Runs the tests that words select, those of some packages beside the others; returns the
@@ -84,15 +85,11 @@ impl Suite<'_> {
             ensure_named(words, has_passed, &output.failed)?;
             failed.extend(output.failed);
         }
-        self.repeated(words, failed.is_empty(), &failed)
+        self.repeated(words, &failed)
     }
 
     /// Repeats the failed tests; returns the flaky ones.
-    fn repeated(&mut self, words: &[&str], have_passed: bool, failed: &[Failed]) -> Result<Vec<String>> {
-        if have_passed {
-            return Ok(Vec::new());
-        }
-        ensure_named(words, have_passed, failed)?;
+    fn repeated(&mut self, words: &[&str], failed: &[Failed]) -> Result<Vec<String>> {
         let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
         ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat:\n{}", listed(failed));
         let mut flaky = Vec::new();

@@ -38,24 +38,10 @@ pub(crate) fn with(words: impl Iterator<Item = String>) -> Result<()> {
 /// The output of the quick form, if it has passed beside other work.
 static PASSED: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Runs the quick form, which is built, at the lowest priority beside other work. Its stage tells.
+/// Runs the quick form, which is built, beside other work. Its stage prints the result.
 pub(crate) fn ahead() {
-    let words = [
-        "nice",
-        "-n",
-        "19",
-        "cargo",
-        "run",
-        "--release",
-        "--quiet",
-        "-p",
-        "verdict",
-        "--bin",
-        "verdicts",
-        "--",
-        "--quick",
-    ];
-    let output = shell::command(&words).stderr(Stdio::null()).output();
+    let mut command = shell::beside("run --release --quiet -p verdict --bin verdicts -- --quick");
+    let output = command.stderr(Stdio::null()).output();
     // If it fails, its stage repeats it, and says why.
     if let Some(output) = output.ok().filter(|output| output.status.success()) {
         let _ = PASSED.set(output.stdout);

@@ -1,6 +1,6 @@
 //! Writing the directory of a run.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -197,12 +197,7 @@ fn remove_samples_but_of(dir: &Path, points: &[Point]) -> Result<()> {
 
 /// Takes the lock of a run, which its writer holds as long as it lives.
 fn lock(dir: &Path, points: &File) -> Result<()> {
-    match points.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Error::RunIsWritten { dir: dir.to_owned() }),
-        // A file system without locks, as some of networks are, protects nothing.
-        Err(TryLockError::Error(_)) => Ok(()),
-    }
+    if files::lock(points) { Ok(()) } else { Err(Error::RunIsWritten { dir: dir.to_owned() }) }
 }
 
 /// Writes `run.json` such that at any moment either the old or the new one is there as a whole.

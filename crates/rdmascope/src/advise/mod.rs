@@ -22,6 +22,7 @@ use bench::process::server::PORT;
 use bench::process::sink::{KeptSamples, Sink, SinkError};
 use measure::figure::{Figure, FigureKind, Unit};
 use measure::record::{Launch, Point};
+use measure::text::shell_word;
 
 pub(crate) use self::arguments::AdviseArguments;
 use self::arguments::Rate;
@@ -118,25 +119,18 @@ fn ends(arguments: &AdviseArguments) -> String {
         (Some(host), _) => vec![host.clone(), format!("-p {} --key KEY", ends.port)],
         (None, Some(via)) => {
             let hosts = Some(placement.location.hosts.join(",")).filter(|hosts| !hosts.is_empty());
-            let hosts = hosts.map(|hosts| format!("--hosts {}", quoted(&hosts)));
-            hosts.into_iter().chain([format!("--via {}", quoted(via))]).collect()
+            let hosts = hosts.map(|hosts| format!("--hosts {}", shell_word(&hosts)));
+            hosts.into_iter().chain([format!("--via {}", shell_word(via))]).collect()
         }
         (None, None) => vec!["--local".to_owned()],
     };
-    words.extend(placement.location.agent_path.as_ref().map(|path| format!("--agent-path {}", quoted(path))));
-    words.extend(placement.device.as_ref().map(|device| format!("-d {}", quoted(device))));
+    words.extend(
+        placement.location.agent_path.as_ref().map(|path| format!("--agent-path {}", shell_word(path))),
+    );
+    words.extend(placement.device.as_ref().map(|device| format!("-d {}", shell_word(device))));
     words.extend(placement.location.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")));
     words.extend(placement.port.arguments());
     words.join(" ")
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Returns a chart and tables that compare all configurations.

@@ -21,7 +21,7 @@ use crate::cli::count::count;
 use crate::failure::{NOT_MET, PARTIAL, UNDECIDED, Usage, reported};
 use output::OutputArguments;
 use records::{Records, place, runs};
-use turns::{PAIRS_MAX, Turns};
+use turns::{PAIRS_MAX, Turns, recorded};
 
 /// Below the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -46,7 +46,8 @@ const MARGIN: &str = "5%";
 #[derive(Args, Debug)]
 pub(crate) struct CompareArguments {
     /// The base: the directory of a run, of several runs, or several directories with commas; with
-    /// --interleave, a command that measures. Alone, the directory of an earlier --interleave.
+    /// --interleave, a command that measures; without a new side, the directory of an earlier
+    /// --interleave.
     pub(crate) base: String,
     /// The new side, in the same way.
     pub(crate) new: Option<String>,
@@ -97,10 +98,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
             (measured, turns.commands)
         }
         (None, _, Some(new)) => ([runs(base)?, runs(new)?], [base, new].map(Clone::clone)),
-        (None, _, None) => {
-            let turns = Turns::ended(Path::new(base))?;
-            (turns.read()?, turns.commands)
-        }
+        (None, _, None) => recorded(Path::new(base))?,
         _ => {
             let words = "--interleave compares two commands: name the command of the new side, too";
             return Err(Usage(words.to_owned()).into());
@@ -126,7 +124,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
     Ok(reported(status(comparison.verdict), arguments.output.write(&comparison.sheet(), &comparison)))
 }
 
-/// The path of a quantity, which may have a short name.
+/// Returns the path of a quantity that has a short name; any other text stays.
 fn quantity(text: &str) -> Result<String, Infallible> {
     Ok(path_of(text).to_owned())
 }

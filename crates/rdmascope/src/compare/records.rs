@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ::report::SampleSource;
 use ::report::compare::Session;
-use ::report::fleet::scheduled;
+use ::report::fleet::compared;
 use anyhow::Context;
 use measure::record::Point;
 use measure::store::{RUN_FILE, RunReader};
@@ -47,8 +47,8 @@ pub(super) fn runs(text: &str) -> anyhow::Result<Vec<RunReader>> {
     Ok(all)
 }
 
-/// Leaves out runs that are there already: a link such as `latest` names the same run again, which
-/// would count twice.
+/// Removes runs that are in the list already: a link such as `latest` leads to a run that would
+/// count twice.
 pub(super) fn distinct(runs: Vec<RunReader>) -> Vec<RunReader> {
     let mut known = BTreeSet::new();
     let is_new = |run: &RunReader| {
@@ -61,17 +61,9 @@ pub(super) fn distinct(runs: Vec<RunReader>) -> Vec<RunReader> {
     runs.into_iter().filter(is_new).collect()
 }
 
-/// The directory of a run, without links.
+/// Returns the directory of a run, with links resolved.
 pub(super) fn place(run: &RunReader) -> PathBuf {
     run.dir().canonicalize().unwrap_or_else(|_| run.dir().to_owned())
-}
-
-/// The points of a run that are compared: of a fleet, those of its schedule.
-pub(super) fn compared(run: &RunReader) -> Cow<'_, [Point]> {
-    match &run.run().fleet {
-        Some(fleet) => Cow::Owned(scheduled(fleet, run.points())),
-        None => Cow::Borrowed(run.points()),
-    }
 }
 
 /// Says something about a run.
@@ -117,7 +109,7 @@ impl SampleSource for Source {
 impl Records {
     pub(super) fn new(runs: Vec<RunReader>) -> Self {
         let named = |run: RunReader| {
-            let scheduled = match compared(&run) {
+            let scheduled = match compared(run.run(), run.points()) {
                 Cow::Owned(points) => Some(points),
                 Cow::Borrowed(_) => None,
             };

@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::report::compare::questions;
+use ::report::fleet::compared;
 use anyhow::{Context, bail};
 use bench::process::end_with_us;
 use bench::process::interrupt::Interrupt;
@@ -20,15 +21,13 @@ use bench::process::template::split;
 use measure::files;
 use measure::random::Random;
 use measure::store::RunReader;
-use measure::text::counted;
+use measure::text::{counted, shell_word};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
 use verdict::compare::Design;
 
-use super::records::compared;
 use crate::failure::{Interrupted, Usage, harmless};
 
 /// The file with the commands and the order.
@@ -49,7 +48,7 @@ struct Kept {
     seed: u64,
     /// Of each pair, whether the new side comes first.
     new_first: Vec<bool>,
-    /// The directory in which relative paths of programs start; absent in older files.
+    /// The working directory, for relative paths of programs; absent in older files.
     #[serde(default)]
     started_in: Option<PathBuf>,
 }
@@ -61,8 +60,8 @@ pub(super) struct Turns {
     pub(super) commands: [String; 2],
     words: [Vec<String>; 2],
     new_first: Vec<bool>,
-    /// `turns.json`, locked: another process would remove the turn that this one measures.
-    _lock: Option<File>,
+    /// The lock of `turns.json`, without which another process could remove the running turn.
+    _lock: File,
 }
 
 impl Turns {
@@ -78,11 +77,10 @@ impl Turns {
         let file = out.join(FILE);
         let kept = if file.exists() { read(&file)? } else { begin(out, &file, pairs, &commands)? };
         if kept.commands != commands || kept.new_first.len() != pairs as usize {
-            let [base, new] = &kept.commands;
-            let pairs = kept.new_first.len();
+            let again = repeated(kept.new_first.len(), &kept.commands);
             return Err(Usage(format!(
-                "{} has the turns of another comparison, --interleave {pairs} '{base}' '{new}': \
-                 repeat these to go on with it, or choose another directory",
+                "{} has the turns of another comparison, {again}: repeat these to go on with it, or choose \
+                 another directory",
                 out.display()
             ))
             .into());
@@ -101,46 +99,6 @@ impl Turns {
         let lock = locked(&file, out)?;
         eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
         Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, _lock: lock })
-    }
-
-    /// Opens the directory of an earlier comparison, to compare its runs again.
-    ///
-    /// # Errors
-    ///
-    /// If it has no turns.
-    pub(super) fn ended(out: &Path) -> anyhow::Result<Self> {
-        let file = out.join(FILE);
-        if !file.exists() {
-            let out = out.display();
-            let why = format!("{out} has no {FILE}, as the directory of an --interleave has: name two sides");
-            return Err(Usage(why).into());
-        }
-        let Kept { commands, new_first, .. } = read(&file)?;
-        let words = [Vec::new(), Vec::new()];
-        Ok(Self { out: out.to_owned(), commands, words, new_first, _lock: None })
-    }
-
-    /// Reads all turns.
-    ///
-    /// # Errors
-    ///
-    /// If one is missing.
-    pub(super) fn read(&self) -> anyhow::Result<[Vec<RunReader>; 2]> {
-        let pairs = self.new_first.len();
-        let run = |side: &str, pair: usize| {
-            finished(&self.out.join(side).join(pair.to_string())).ok_or_else(|| {
-                let [base, new] = &self.commands;
-                Usage(format!(
-                    "{}/{side}/{pair} is missing or incomplete: go on with `rdmascope compare --interleave {pairs} \
-                     '{}' '{}' --out {0}`",
-                    self.out.display(),
-                    quoted(base),
-                    quoted(new)
-                ))
-            })
-        };
-        let side = |side: &str| (1..=pairs).map(|pair| run(side, pair)).collect::<Result<Vec<_>, _>>();
-        Ok([side(SIDES[0])?, side(SIDES[1])?])
     }
 
     /// Measures the turns that are missing, and reads all. The comparison that follows asks about
@@ -167,7 +125,9 @@ impl Turns {
                 all[side].push(run);
             }
             if pair == 1 {
-                self.tell_least(questions(&compared(&all[0][0]), quantities, by_experiment), by_experiment);
+                let first = &all[0][0];
+                let points = compared(first.run(), first.points());
+                self.tell_least(questions(&points, quantities, by_experiment), by_experiment);
             }
         }
         Ok(all)
@@ -203,7 +163,7 @@ impl Turns {
             let why = "finished turns are kept, and the same command goes on with the others".to_owned();
             return Err(Interrupted { signal: signal.to_owned(), why }.into());
         }
-        // Whatever the status says of points that failed, a complete record can be compared.
+        // A complete record can be compared even if points failed, which the exit status says.
         if let Some(run) = finished(directory) {
             return Ok(run);
         }
@@ -235,27 +195,47 @@ impl Turns {
     }
 }
 
-/// A command inside of the quotes of a shell.
-fn quoted(command: &str) -> String {
-    harmless(command).replace('\'', r"'\''")
+/// Reads the runs of an earlier comparison, and its commands.
+///
+/// # Errors
+///
+/// If the directory has no turns, or if a run is missing.
+pub(super) fn recorded(out: &Path) -> anyhow::Result<([Vec<RunReader>; 2], [String; 2])> {
+    let shown = out.display();
+    let file = out.join(FILE);
+    if !file.exists() {
+        let why = format!("{shown} has no {FILE}, as the directory of an --interleave has: name two sides");
+        return Err(Usage(why).into());
+    }
+    let Kept { commands, new_first, .. } = read(&file)?;
+    let pairs = new_first.len();
+    let run = |side: &str, pair: usize| {
+        finished(&out.join(side).join(pair.to_string())).ok_or_else(|| {
+            let again = repeated(pairs, &commands);
+            Usage(format!(
+                "{shown}/{side}/{pair} is missing or incomplete: go on with `rdmascope compare {again} --out {shown}`"
+            ))
+        })
+    };
+    let side = |side: &str| (1..=pairs).map(|pair| run(side, pair)).collect::<Result<Vec<_>, _>>();
+    Ok(([side(SIDES[0])?, side(SIDES[1])?], commands))
 }
 
-/// Locks the file of the turns; none on a file system without locks.
-fn locked(file: &Path, out: &Path) -> anyhow::Result<Option<File>> {
+/// The option and the commands of a comparison, for a shell.
+fn repeated(pairs: usize, commands: &[String; 2]) -> String {
+    let [base, new] = commands.each_ref().map(|command| shell_word(&harmless(command)));
+    format!("--interleave {pairs} {base} {new}")
+}
+
+/// Locks the file of the turns.
+fn locked(file: &Path, out: &Path) -> anyhow::Result<File> {
     let cannot_lock = || format!("cannot lock {}", file.display());
-    // Of a file on NFS, only one that is open for writing can be locked.
     let lock = File::options().read(true).write(true).open(file).with_context(cannot_lock)?;
-    let is_free = match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => true,
-        Err(Errno::WOULDBLOCK) => false,
-        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => return Ok(None),
-        Err(error) => return Err(error).with_context(cannot_lock),
-    };
     // A process that began at the same time may have replaced the file.
     let [own, there] =
         [lock.metadata().with_context(cannot_lock)?, fs::metadata(file).with_context(cannot_lock)?];
-    match is_free && own.ino() == there.ino() {
-        true => Ok(Some(lock)),
+    match files::lock(&lock) && own.ino() == there.ino() {
+        true => Ok(lock),
         false => Err(Usage(format!("{} is being measured by another process", out.display())).into()),
     }
 }
@@ -264,7 +244,7 @@ fn locked(file: &Path, out: &Path) -> anyhow::Result<Option<File>> {
 fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let refuse = |why: &str| Usage(format!("the command '{command}' cannot be measured by turns: {why}"));
     let mut words = split(command).map_err(refuse)?;
-    // A whole command line, as it is typed.
+    // A user may give the whole command line, with the name of the program.
     if words.first().is_some_and(|word| word == env!("CARGO_PKG_NAME")) {
         words.remove(0);
     }
@@ -372,7 +352,9 @@ mod tests {
         assert_eq!(of("lat send -n 10"), expected);
         assert_eq!(of("rdmascope lat send -n 10"), expected);
         assert_eq!(of("./rdmascope lat").map(|words| words[0].clone()), Ok("./rdmascope".to_owned()));
-        assert_eq!(quoted("lat --link '4X FDR'"), r"lat --link '\''4X FDR'\''");
+        let commands = ["lat --link '4X FDR'".to_owned(), "lat send".to_owned()];
+        let expected = r"--interleave 9 'lat --link '\''4X FDR'\''' 'lat send'";
+        assert_eq!(repeated(9, &commands), expected);
         assert!(of("rdmascope").is_err_and(|why| why.contains("it is empty")));
         assert!(of("lat send --out there").is_err_and(|why| why.contains("--out is set for each turn")));
     }

@@ -24,7 +24,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Returns the output that a user has named for what is made of records.
+    /// Returns the output that a user has named for results that are made from records.
     ///
     /// # Errors
     /// If it is part of one of them, or cannot be opened.

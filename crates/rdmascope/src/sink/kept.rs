@@ -1,4 +1,4 @@
-//! The samples of a point in the record.
+//! Writes the samples of points to the record.
 
 use bench::process::sink::{KeptSamples, Source};
 use measure::record::Point;

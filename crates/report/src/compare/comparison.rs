@@ -87,7 +87,8 @@ pub struct Row {
     pub printed: Option<[String; 2]>,
     /// How many units of each side were compared.
     pub units: [usize; 2],
-    /// How many units of each side have the number, or count as the worst of all.
+    /// The number of units of each side that have a value. Units of the base without a value count,
+    /// too, and have the worst value of both sides.
     pub units_measured: [usize; 2],
     /// The ratio new / base of the number.
     #[serde(skip_serializing_if = "Option::is_none")]

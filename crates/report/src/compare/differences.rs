@@ -44,7 +44,7 @@ const MATTERING_SETTINGS: [&str; 7] =
     ["pattern", "iterations", "bytes_max", "duration_s", "warmup", "tx_depth", "rx_depth"];
 /// Settings of experiments that are told where they differ.
 const TOLD_SETTINGS: [&str; 3] = ["repetitions", "launches", "within"];
-/// What points name, and plans define: the key of a plan, and what one of them is.
+/// The keys of a plan that define what points name, and the word for one definition of each.
 const DEFINITIONS: [(&str, &str); 5] = [
     ("applications", "application"),
     ("environments", "environment"),
@@ -59,8 +59,8 @@ pub(super) const HOST: &str = "host";
 
 /// The start of the name of the CPUs of a rank.
 const CPUS: &str = "CPUs of rank";
-/// Of values that both sides have, and of those that vary within a side, more than this are not
-/// listed.
+/// The most values that a difference lists of those that both sides have, or that vary within a
+/// side.
 const COMMON_MAX: usize = 3;
 
 /// What a fact is of. The first part is false if the fact matters, so that such facts come first.
@@ -84,12 +84,14 @@ impl Known {
     }
 }
 
-/// Which values of a fact stand for a side.
+/// How the facts of a side's runs are combined.
 #[derive(Clone, Copy)]
 enum Of {
-    /// Those of all runs: a fact that more of one side have than of the other differs.
+    /// All runs are counted: a fact differs if its values have other shares of the runs of the base
+    /// than of the new side.
     All,
-    /// What most runs have: the place of a change between the sides may be off by a few runs.
+    /// Each fact has the value of most runs, because the place of a change may be off by a few
+    /// runs.
     Most,
 }
 
@@ -106,7 +108,7 @@ pub(super) fn changed(sides: [Vec<&Known>; 2]) -> Vec<Difference> {
 }
 
 impl Of {
-    /// The facts that stand for a side, of one run each.
+    /// Combines the facts of a side's runs.
     fn side(self, runs: &[&Facts]) -> Vec<Facts> {
         match self {
             Self::All => runs.iter().map(|facts| (*facts).clone()).collect(),
@@ -133,7 +135,7 @@ fn listed(sides: [Vec<&Known>; 2], contrasts: &[Difference], of: Of) -> Vec<Diff
         sides.each_ref().map(|side| of.side(&side.iter().map(|run| part(run)).collect::<Vec<_>>()))
     };
     let system = differing(&part(|run| &run.system), "not known");
-    // What one side alone defines, points of the other do not have.
+    // Points of the other side do not use what one side alone defines.
     let [base, new] = part(|run| &run.definitions);
     let has = |side: &[Facts], key: &Key| side.iter().any(|facts| facts.contains_key(key));
     let shared = |side: &[Facts], other: &[Facts]| -> Vec<Facts> {
@@ -174,8 +176,8 @@ fn differing_settings(sides: [Vec<&Known>; 2], of: Of) -> Vec<Difference> {
     both.into_iter().flat_map(settings).collect()
 }
 
-/// The facts that are not in the same share of the runs of both sides that have them. `absent` is
-/// printed where a side does not have one.
+/// Returns the facts whose values have different shares of the runs of the two sides. Runs without
+/// a fact are ignored. `absent` is printed for a side without such a run.
 fn differing(sides: &[Vec<Facts>; 2], absent: &str) -> Vec<Difference> {
     let keys: BTreeSet<&Key> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
     keys.into_iter().filter_map(|key| difference(key, sides, absent)).collect()
@@ -195,9 +197,9 @@ fn difference(key: &Key, sides: &[Vec<Facts>; 2], absent: &str) -> Option<Differ
     let [base, new] = &counts;
     let [of_base, of_new] = [base, new].map(|counts| counts.values().sum::<usize>());
     let has_same_values = base.keys().eq(new.keys());
-    // As many runs of each kind are on both sides.
+    // Each value has the same share of the runs on both sides.
     let is_even = base.values().zip(new.values()).all(|(base, new)| base * of_new == new * of_base);
-    // Ranks may be on other CPUs in each run.
+    // The CPUs of ranks may change from run to run.
     let may_vary = key.1.starts_with(CPUS);
     if has_same_values && (is_even || may_vary) {
         return None;
@@ -222,7 +224,7 @@ fn difference(key: &Key, sides: &[Vec<Facts>; 2], absent: &str) -> Option<Differ
     Some(Difference { what: key.1.clone(), values: [text(0), text(1)], matters: !key.0 })
 }
 
-/// The values of a side in print. Of many that the other side has too, the number.
+/// Lists the values of a side. If the other side has many of them too, their number is printed.
 fn listed_beside(values: &BTreeSet<String>, other: Option<&BTreeSet<String>>) -> String {
     let is_common = |value: &&String| other.is_some_and(|other| other.contains(*value));
     let (common, own): (Vec<&String>, Vec<&String>) = values.iter().partition(is_common);
@@ -255,14 +257,11 @@ fn experiments(run: &Run) -> BTreeMap<String, Facts> {
     all
 }
 
-/// What the plan of a run defines, each value by its place.
+/// The definitions of a run's plan: each value, by its path.
 fn definitions(run: &Run) -> Facts {
     let mut facts = Facts::new();
     for (key, what) in DEFINITIONS {
         match &run.plan[key] {
-            Value::Object(all) => {
-                all.iter().for_each(|(name, one)| see(&format!("{what} {name}"), one, &mut facts));
-            }
             Value::Array(all) => {
                 all.iter().for_each(|one| see(&format!("{what} {}", value(&one["name"])), one, &mut facts));
             }
@@ -303,7 +302,7 @@ fn see_fleet(fleet: &Fleet, facts: &mut Facts) {
     add(facts, true, "schedule".to_owned(), &fleet.schedule);
     add(facts, true, "rails".to_owned(), if fleet.separate_rails { "separate" } else { "together" });
     if fleet.schedule == RANDOM {
-        // Other rounds are other pairs.
+        // Another seed draws other pairs.
         add(facts, true, "rounds".to_owned(), &format!("{}, seed {}", fleet.rounds, fleet.seed));
     }
     if let Some(rounds) = fleet.rounds_in_time {

@@ -23,12 +23,12 @@ pub(super) struct Pair<'a> {
     pub(super) point: String,
     /// The first point of the base that was measured.
     pub(super) first: &'a Point,
-    /// How many numbers each side should have: a repetition each, and one of each run that has the
-    /// experiment but not the point.
+    /// The number of values that are expected of each side: one for each repetition, and one for
+    /// each run that has the experiment without the point.
     pub(super) wanted: [usize; 2],
-    /// The runs of the base that have the point, measured or not.
+    /// The runs of the base that have the point, whether it was measured or not.
     pub(super) tried: BTreeSet<usize>,
-    /// That the new side fails more often than the base, in words.
+    /// Why the new side counts as failed: it fails more often than the base.
     pub(super) failure: Option<String>,
 }
 
@@ -43,13 +43,8 @@ impl Pair<'_> {
 pub(super) struct Matched<'a> {
     /// The combinations that both sides measured, in the order of the base's points.
     pub(super) pairs: Vec<Pair<'a>>,
-    /// The combinations that the base measured and in which the new side failed always, with its
-    /// error.
-    pub(super) failed: Vec<(Pair<'a>, String)>,
-    /// The combinations that the base alone measured, with the reason.
-    pub(super) absent: Vec<(Pair<'a>, String)>,
-    /// Whether the new side failed in one of them, as the base did.
-    pub(super) has_failures: bool,
+    /// The combinations that the base alone measured.
+    pub(super) absent: Vec<Absent<'a>>,
     /// What is not compared, in words.
     pub(super) unmatched: Vec<String>,
     /// The axes, and the experiment's name, in which all points of the sides differ.
@@ -59,7 +54,16 @@ pub(super) struct Matched<'a> {
     places: HashMap<Key, usize>,
 }
 
-/// A point with the run of its side that has it.
+/// A combination that the base alone measured.
+pub(super) struct Absent<'a> {
+    pub(super) pair: Pair<'a>,
+    /// Why the new side has no value.
+    pub(super) why: String,
+    /// Whether the new side failed, and not only lacks the point.
+    has_failed: bool,
+}
+
+/// A point, and the index of the run that has it.
 #[derive(Clone, Copy)]
 struct Of<'a> {
     run: usize,
@@ -77,9 +81,7 @@ pub(super) fn match_points<'a>(asked: &Asked<'a>) -> Result<Matched<'a>, Error> 
     let (ignored, contrasts) = contrasts(&sides);
     let mut matched = Matched {
         pairs: Vec::new(),
-        failed: Vec::new(),
         absent: Vec::new(),
-        has_failures: false,
         unmatched: Vec::new(),
         contrasts,
         ignored,
@@ -104,13 +106,18 @@ pub(super) fn match_points<'a>(asked: &Asked<'a>) -> Result<Matched<'a>, Error> 
         let runs = runs.each_ref().map(|runs| runs.get(&key.0).map_or(0, BTreeSet::len));
         matched.see(key, &label, [of(0), of(1)], runs, asked);
     }
-    if matched.pairs.is_empty() && matched.failed.is_empty() && !matched.has_failures {
+    if matched.pairs.is_empty() && !matched.has_failures() {
         return Err(Error::NothingToCompare { names: asked.names.map(str::to_owned) });
     }
     Ok(matched)
 }
 
 impl<'a> Matched<'a> {
+    /// Whether the new side failed in all of its repetitions of a combination.
+    pub(super) fn has_failures(&self) -> bool {
+        self.absent.iter().any(|absent| absent.has_failed)
+    }
+
     /// The measured points of a session that belong to each pair, in the order in which they were
     /// measured.
     pub(super) fn points(&self, session: &Session<'a>) -> Vec<Vec<&'a Point>> {
@@ -123,7 +130,7 @@ impl<'a> Matched<'a> {
         all
     }
 
-    /// Adds a combination with the points that each side has of it. So many runs of each side have
+    /// Adds a combination with its points on each side. `runs` are the numbers of runs that have
     /// its experiment.
     fn see(&mut self, key: Key, label: &str, sides: [Vec<Of<'a>>; 2], runs: [usize; 2], asked: &Asked<'_>) {
         let Some(any) = sides.iter().flatten().next() else { return };
@@ -139,18 +146,16 @@ impl<'a> Matched<'a> {
         let [tried, _] = tried;
         let experiment = first.experiment.clone();
         let pair = Pair { experiment, point: label.to_owned(), first, wanted, tried, failure };
-        if let (Some(_), None, Some(failure)) = (measured[0], measured[1], &pair.failure) {
-            let failure = failure.clone();
-            self.failed.push((pair, failure));
-            return;
-        }
         if measured[0].is_some() && measured[1].is_none() {
-            let why = match &troubles[1] {
-                Some(Trouble { what, reason, .. }) => format!("{what} in {}: {reason}", asked.names[1]),
-                None => format!("only in {}", asked.names[0]),
+            let why = match (&pair.failure, &troubles[1]) {
+                (Some(failure), _) => failure.clone(),
+                (None, Some(Trouble { what, reason, .. })) => {
+                    plain(&format!("{what} in {}: {reason}", asked.names[1]))
+                }
+                (None, None) => plain(&format!("only in {}", asked.names[0])),
             };
-            self.has_failures |= troubles[1].as_ref().is_some_and(|trouble| trouble.failures > 0);
-            self.absent.push((pair, plain(&why)));
+            let has_failed = troubles[1].as_ref().is_some_and(|trouble| trouble.failures > 0);
+            self.absent.push(Absent { pair, why, has_failed });
             return;
         }
         for side in [0, 1].into_iter().filter(|side| measured[1 - side].is_some()) {
@@ -173,8 +178,8 @@ impl<'a> Matched<'a> {
 /// Counts of failures that are less probable than this differ, if both sides have failures.
 const ALPHA: f64 = 0.05;
 
-/// Returns that the new side fails more often than the base, in words. One failure is enough where
-/// the base never fails. So many numbers should be there of each side.
+/// Returns a sentence if the new side fails more often than the base. `wanted` are the numbers of
+/// values that are expected of each side. If the base never fails, one failure is enough.
 fn fails_more(troubles: &[Option<Trouble>; 2], wanted: [usize; 2]) -> Option<String> {
     let failures = troubles.each_ref().map(|trouble| trouble.as_ref().map_or(0, |trouble| trouble.failures));
     let new = troubles[1].as_ref().filter(|trouble| trouble.failures > 0)?;
@@ -199,7 +204,7 @@ struct Trouble {
     what: String,
     /// Why.
     reason: String,
-    /// How many failed.
+    /// The number of failed points.
     failures: usize,
     /// Whether other points of the side have numbers.
     is_of_some: bool,

@@ -39,9 +39,9 @@ pub use sheet::Sheet;
 use crate::Error;
 use crate::list::distinct;
 use history::History;
-use matching::{Matched, Pair, match_points};
+use matching::{Absent, Matched, Pair, match_points};
 use number::Number;
-use units::Questions;
+use units::{Lacking, Questions};
 
 /// Compares two sides.
 ///
@@ -50,7 +50,6 @@ use units::Questions;
 /// If the sides differ in what matters and `anyway` is not set, if no point of theirs matches, if
 /// none has a number on both sides, or if a quantity does not exist or has no better direction.
 pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
-    let order = units::order(asked);
     let matched = match_points(asked)?;
     let [base, new] = asked.sides.map(history::runs);
     let differences = differences::between([&base, &new], &matched.contrasts);
@@ -59,10 +58,11 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
         let list = mattering.iter().map(ToString::to_string).collect();
         return Err(Error::SidesDiffer { list });
     }
+    let order = units::order(asked);
     let history = History::of(asked, order);
     let found = units::questions(asked, &matched, &history.runs, order)?;
     let Questions { all: questions, lacking, absent } = found;
-    if questions.is_empty() && matched.failed.is_empty() && !matched.has_failures {
+    if questions.is_empty() && !matched.has_failures() {
         let of_new = absent.iter().map(|one| format!("{}: {}", one.why, matched.pairs[one.at].name()));
         return Err(no_numbers(&matched, lacking.into_iter().chain(of_new).collect(), asked.patterns));
     }
@@ -78,13 +78,15 @@ pub fn compare(asked: &Asked<'_>) -> Result<Comparison, Error> {
         .zip(answered)
         .map(|(question, answer)| row(question, &answer, order, asked.patterns))
         .collect();
-    for (pair, error) in &matched.failed {
-        rows.push(without_numbers(pair, None, Word::Failed, error, asked)?);
+    let (failed, not_measured): (Vec<_>, Vec<_>) =
+        matched.absent.iter().partition(|absent| absent.pair.failure.is_some());
+    for Absent { pair, why, .. } in failed {
+        rows.push(without_numbers(pair, None, Word::Failed, why, asked)?);
     }
-    for units::Absent { at, path, why } in &absent {
+    for Lacking { at, path, why } in &absent {
         rows.push(without_numbers(&matched.pairs[*at], Some(path), Word::Undecided, why, asked)?);
     }
-    for (pair, why) in &matched.absent {
+    for Absent { pair, why, .. } in not_measured {
         rows.push(without_numbers(pair, None, Word::Undecided, why, asked)?);
     }
     let verdict = overall(&rows);
@@ -159,7 +161,7 @@ fn row(question: &units::Asking, answer: &Answer, order: Order, patterns: Patter
     }
 }
 
-/// The row of a pair of which the new side has no numbers, or not the one of this path.
+/// The row of a pair of which the new side has no values, or none of the quantity `path`.
 fn without_numbers(
     pair: &Pair<'_>,
     path: Option<&str>,

@@ -122,14 +122,3 @@ pub(super) fn middle_mean(session: &Session<'_>, point: &Point) -> Option<Middle
         (None, None) => None,
     })
 }
-
-/// The median of numbers: of an even number of them, the mean of the middle two.
-pub(super) fn median(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.sort_unstable_by(f64::total_cmp);
-    let middle = numbers.get(numbers.len() / 2)?;
-    Some(if numbers.len().is_multiple_of(2) {
-        f64::midpoint(numbers[numbers.len() / 2 - 1], *middle)
-    } else {
-        *middle
-    })
-}

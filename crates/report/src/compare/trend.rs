@@ -14,10 +14,11 @@ use super::asked::{Measured, Session};
 use super::comparison::Word;
 use super::differences::{Difference, Known, changed};
 use super::history::by_start;
-use super::number::{Number, median};
+use super::number::Number;
 use super::sheet::{Line, Sheet, percent, ratio};
 use crate::Error;
 use crate::list::grouped;
+use crate::series_table::median;
 use crate::varying::Varying;
 
 /// What is looked for, and in which runs.
@@ -170,7 +171,7 @@ fn of_last_hosts<'s, 'a>(runs: Vec<&'s Session<'a>>) -> (Vec<&'s Session<'a>>, V
     let hosts = |session: &Session<'_>| -> BTreeSet<String> {
         session.run.environments.iter().map(|host| plain(&host.hostname)).collect()
     };
-    // A run that ended before its ranks were there has no hosts.
+    // A run has no hosts if it ended before its ranks had started.
     let last = runs.iter().map(|session| hosts(session)).rfind(|hosts| !hosts.is_empty());
     let (kept, other): (Vec<_>, Vec<_>) =
         runs.into_iter().partition(|session| last.as_ref().is_none_or(|last| hosts(session) == *last));
@@ -190,9 +191,9 @@ struct Series<'a> {
     values: Vec<Value>,
     /// The core-to-core latency of each.
     placements: Vec<Option<f64>>,
-    /// The runs after the last number that measured its experiment, and not it.
+    /// The runs after the last value that have points of the experiment.
     without: Vec<usize>,
-    /// Whether the point failed in one of them.
+    /// Whether the point failed in one of these runs.
     fails: bool,
 }
 
@@ -220,7 +221,7 @@ impl<'a> Series<'a> {
         Self { experiment, axes, number, values, placements, without: Vec::new(), fails: false }
     }
 
-    /// Takes over what became of the point after its last number.
+    /// Looks at the runs after the last value.
     fn ends(&mut self, runs: &[&Session<'_>]) {
         let next = self.values.last().map_or(0, |last| last.run + 1);
         let is_own = |point: &&Point| point.experiment == self.experiment;

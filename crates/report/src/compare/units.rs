@@ -14,9 +14,10 @@ use verdict::session::is_mixed;
 
 use super::asked::{Asked, Order, Session};
 use super::matching::{Matched, Pair};
-use super::number::{Number, median, middle_mean};
+use super::number::{Number, middle_mean};
 use crate::Error;
 use crate::list::grouped;
+use crate::series_table::median;
 
 /// The fewest runs of a side that are compared as units: fewer cannot decide anything.
 const RUNS_LEAST: usize = 5;
@@ -33,10 +34,10 @@ pub(super) struct Asking {
     pub(super) sign: f64,
     pub(super) medians: Option<[f64; 2]>,
     pub(super) numbers: Question,
-    /// How many numbers the new side lacks, of how many: those that it has are then chosen by what
-    /// happened.
+    /// The number of missing values of the new side, and of expected ones. If some are missing, the
+    /// others may be the better ones.
     pub(super) lacking: [usize; 2],
-    /// That the new side fails more often than the base, in words.
+    /// Why the new side counts as failed: it fails more often than the base.
     pub(super) failure: Option<String>,
 }
 
@@ -70,12 +71,12 @@ pub(super) struct Questions {
     pub(super) all: Vec<Asking>,
     /// Numbers that the base does not have, in words.
     pub(super) lacking: Vec<String>,
-    /// What has a number on the base alone.
-    pub(super) absent: Vec<Absent>,
+    /// The quantities that the base alone has.
+    pub(super) absent: Vec<Lacking>,
 }
 
-/// A number that the base alone has.
-pub(super) struct Absent {
+/// A quantity of a combination that the base alone has.
+pub(super) struct Lacking {
     /// The index of the combination.
     pub(super) at: usize,
     pub(super) path: String,
@@ -107,7 +108,7 @@ pub(super) fn questions<'a>(
                 }
                 Err(_) => {
                     let why = format!("no {path} above 0 in {}", asked.names[1]);
-                    questions.absent.push(Absent { at, path: path.to_owned(), why });
+                    questions.absent.push(Lacking { at, path: path.to_owned(), why });
                 }
             }
         }
@@ -223,8 +224,8 @@ fn replace<'a>(sides: &mut [Vec<Numbers<'a>>; 2], history: &mut Vec<Numbers<'a>>
     }
 }
 
-/// The most units of a session: of more, such as the pairs of a large fleet, neighbours are put
-/// together.
+/// The most units of a session. If a session has more repetitions, as a large fleet has pairs, the
+/// median of several successive repetitions is a unit.
 const UNITS_MAX: usize = 1_000;
 
 /// The units of a side.
@@ -248,8 +249,9 @@ fn units(side: &[Numbers<'_>], order: Order, y: impl Fn(f64) -> f64) -> BTreeMap
     }
 }
 
-/// Gives units of the base that were tried and have no number the worst one of all: the others
-/// would make the base better than it is. Of sessions, so many repetitions have none.
+/// Gives each unit of the base without a value the worst value of both sides: without these units,
+/// the base would look better than it is. `tried` are its runs that have the point, and `lacking`
+/// is the number of its repetitions without a value.
 fn fill(cells: &mut [BTreeMap<u32, Cell>; 2], order: Order, tried: &BTreeSet<usize>, lacking: usize) {
     let Some(worst) = cells.iter().flat_map(BTreeMap::values).map(|cell| cell.y).reduce(f64::min) else {
         return;

@@ -18,7 +18,7 @@ pub struct Exported<'a> {
     pub points: &'a [Point],
     /// Its samples.
     pub samples: &'a dyn SampleSource,
-    /// Names and values of labels that all of its metrics have.
+    /// Names and values of labels that are added to all of its metrics.
     pub labels: &'a [(String, String)],
 }
 

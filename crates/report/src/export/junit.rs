@@ -58,7 +58,7 @@ fn tests(run: &Exported<'_>, patterns: Patterns) -> Vec<Test> {
     };
     let mut tests: Vec<Test> = parts.into_iter().chain(expectations(run, patterns)).collect();
     let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
-    // The number of the next test of a name.
+    // The number that the next test of the same name gets.
     let mut next: BTreeMap<(String, String), u32> = BTreeMap::new();
     for test in &mut tests {
         test.class = format!("{class}.{}", test.class);

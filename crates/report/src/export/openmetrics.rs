@@ -1,9 +1,9 @@
 //! The numbers of runs as metrics, in the text format that Prometheus, node_exporter's textfile
 //! collector and OpenMetrics 1.0 share: gauges without time stamps, which that collector refuses.
 //!
-//! Prometheus wants base units: times are in seconds, shares are ratios. Repetitions of a point
-//! make one number, because a series has one value: of a count the largest, else the median. So do
-//! the pairs of a fleet.
+//! Prometheus wants base units: times are in seconds, shares are ratios. Repetitions of a point,
+//! and the pairs of a fleet, make one number, because a series has one value: the largest count, or
+//! the median of other quantities.
 //!
 //! # Invariants
 //!
@@ -23,7 +23,7 @@ use super::rows::{asked, status, text, untaken};
 use crate::Error;
 use crate::escaped;
 use crate::expectations::Judgement;
-use crate::fleet::{Found, culprits, missed, open, scheduled};
+use crate::fleet::{Found, compared, culprits, missed, open};
 use crate::folded::fold_worst;
 use crate::list::{distinct, grouped};
 use crate::whole::lacking;
@@ -95,9 +95,8 @@ fn numbers(
     of_run: &Labels,
     families: &mut Families,
 ) {
-    // A series for each pair of a fleet would be hundreds of thousands.
-    let scheduled = run.run.fleet.as_ref().map(|fleet| scheduled(fleet, run.points));
-    let points = scheduled.as_deref().unwrap_or(run.points);
+    // A large fleet would have hundreds of thousands of series, one for each pair.
+    let points = compared(run.run, run.points);
     let key = |point: &Point| (point.experiment.clone(), point.axes.clone());
     for (_, points) in grouped(points.iter().map(|point| (key(point), point))) {
         let labels = [of_run, &labels(points[0], of_run)[..]].concat();
@@ -123,7 +122,7 @@ fn labels(point: &Point, of_run: &Labels) -> Vec<(String, String)> {
     own.into_iter().chain(axes).collect()
 }
 
-/// The labels that metrics have by themselves, beside the axes.
+/// The labels that metrics have besides the axes.
 const OWN: [&str; 11] = [
     "culprit",
     "devices",
@@ -138,8 +137,8 @@ const OWN: [&str; 11] = [
     "version",
 ];
 
-/// Whether all metrics may have a label of this name: letters, digits and `_`, of which the first
-/// is a letter, and no label that metrics have by themselves.
+/// Whether `--label` may add a label of this name: it has letters, digits and `_`, begins with a
+/// letter, and is no label that metrics already have.
 #[must_use]
 pub fn can_be_label(name: &str) -> bool {
     legal(name) == name && !OWN.contains(&name)
@@ -217,7 +216,7 @@ fn states(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let missing = ("missing", lacking(run.run, run.points));
     for (word, count) in counts.into_iter().chain([missing]) {
         let labels = [of_run, &[label("status", word)]].concat();
-        let help = "Points of the run, by how they ended; missing if the run ended before them, or in them.";
+        let help = "Points of the run, by how they ended; missing if the run ended before or during them.";
         families.add("rdmascope_points", help, &labels, count as f64);
     }
     let unstable = run.points.iter().filter(|point| point.unstable.is_some()).count();

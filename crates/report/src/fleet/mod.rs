@@ -30,7 +30,7 @@ pub use outcome::{Outcome, outcome};
 pub(crate) use outcome::{culprits, missed, open};
 pub(crate) use quantiles::SHARES;
 pub use question::{Question, ROUNDS_MAX, separate_rails};
-pub use replay::{Missing, Replay, Step, examined, lasting, scheduled};
+pub use replay::{Missing, Replay, Step, compared, examined, lasting};
 pub(crate) use rows::rows;
 pub(crate) use stated::stated;
 pub use tails::Tails;

@@ -1,9 +1,10 @@
 //! The rounds of an examination, from recorded points.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use measure::record::{Fleet, InFleet, Point};
+use measure::record::{Fleet, InFleet, Point, Run};
 use verdict::fleet::{Cell, Examined, Measured, Place, Probe, Purpose, Reading, Round, TimeLeft, examine};
 
 use super::question::Question;
@@ -216,10 +217,19 @@ pub fn lasting(
     verdict::fleet::lasting(&question.hosts, &question.options, &mut replay)
 }
 
+/// Returns the points of a run that a comparison uses, and metrics: all points, or those of a
+/// fleet's schedule ([`scheduled()`]).
+pub fn compared<'p>(run: &Run, points: &'p [Point]) -> Cow<'p, [Point]> {
+    match &run.fleet {
+        Some(fleet) => Cow::Owned(scheduled(fleet, points)),
+        None => Cow::Borrowed(points),
+    }
+}
+
 /// Returns the points that a fleet measured in the rounds of its schedule, without the axis that
 /// names the pair: all pairs are repetitions of one point. Separate rails have a point each.
 /// Points of suspects that were measured again are left out.
-pub fn scheduled(fleet: &Fleet, points: &[Point]) -> Vec<Point> {
+pub(super) fn scheduled(fleet: &Fleet, points: &[Point]) -> Vec<Point> {
     let examined = fleet.examined.as_ref().and_then(|said| said["measurements"]["rounds"].as_u64());
     let ended = examined.or_else(|| fleet.rounds_in_time.map(u64::from));
     let rounds = ended.or_else(|| Question::of(fleet).ok().map(|question| question.rounds()));

@@ -1,4 +1,4 @@
-//! What a fleet was compared with beside its own members, in words.
+//! The limits and the baseline with which a fleet was compared, in words.
 
 use measure::record::FleetQuantity;
 use measure::text::plain;
@@ -7,7 +7,7 @@ use verdict::fleet::Against;
 use super::outcome::{missed, open};
 use super::words::Words;
 
-/// The stated limits with whether they are met, and the baseline.
+/// Returns a line for each stated limit, with its result, and one for the baseline.
 pub(crate) fn stated(words: &Words<'_>) -> Vec<String> {
     let fleet = words.names.fleet;
     let of_limit = |(index, quantity)| Some(format!("limit: {}", limit(words, index, quantity)?));

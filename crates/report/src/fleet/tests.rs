@@ -6,7 +6,8 @@ use measure::record::{Fleet, FleetMember, FleetQuantity, Point, Run};
 use serde_json::json;
 use verdict::fleet::{Examined, Measured, Probe, Purpose, Reading, Round, Verdict, examine};
 
-use super::{Question, Tails, Words, json as object, scheduled, stated, text};
+use super::replay::scheduled;
+use super::{Question, Tails, Words, json as object, stated, text};
 
 /// A fleet that measures a latency and a throughput.
 fn fleet(count: usize, schedule: &str, expected: Option<f64>) -> Fleet {

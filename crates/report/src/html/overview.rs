@@ -208,7 +208,7 @@ fn warnings(run: &Run, unreadable: Option<&String>) -> Markup {
 }
 
 fn facts(run: &Run) -> Markup {
-    let command = run.command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
+    let command = run.command.iter().map(|word| text::shell_word(word)).collect::<Vec<_>>().join(" ");
     html! {
         dl class="facts" {
             div { dt { "Started" } dd { (date(&run.started)) } }
@@ -232,16 +232,6 @@ fn date(text: &str) -> Markup {
     let seconds = text.split('.').next().unwrap_or(text).replace('T', " ");
     let seconds = seconds.trim_end_matches('Z').trim_end_matches("+00:00");
     html! { time datetime=(text) { (seconds) " UTC" } }
-}
-
-/// Quotes a word of a command for a shell.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
