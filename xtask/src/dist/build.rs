@@ -105,7 +105,8 @@ pub(super) fn cargo(words: &[&str], checkout: &Path, directory: &Path, flags: &s
     Ok(())
 }
 
-/// Flags that put stable names for the directories of this machine into the program.
+/// Flags that put stable names for the directories of this machine into the program, and leave out
+/// the tables for unwinding, a fourteenth of it: a panic aborts, and no backtrace has names.
 fn flags(checkout: &Path) -> Result<String> {
     let home = match env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
@@ -115,7 +116,7 @@ fn flags(checkout: &Path) -> Result<String> {
     };
     let registry = home.join("registry/src");
     Ok(format!(
-        "--remap-path-prefix={}=/cargo --remap-path-prefix={}=/rdmascope",
+        "--remap-path-prefix={}=/cargo --remap-path-prefix={}=/rdmascope -Cforce-unwind-tables=no",
         registry.display(),
         checkout.display()
     ))

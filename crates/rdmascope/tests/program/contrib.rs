@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bench::process::template::split;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fleet::with_slow;
 use crate::support::{Ended, PROGRAM, Scratch, all_measured, finish, is_installed, python, skip};
@@ -225,6 +225,62 @@ fn the_nightly_fleet_leaves_its_record_and_metrics_without_a_verdict() {
     let records: Vec<_> = fs::read_dir(scratch.at("fleets")).unwrap().map(Result::unwrap).collect();
     assert!(records.len() == 1 && records[0].path().join("report.html").exists(), "{records:?}");
     scratch.assert_nothing_left();
+    alerts_fire(&scratch, &metrics);
+}
+
+/// Asserts which alerts fire on the metrics of a fleet that is not decided, and on the same metrics
+/// with one of them changed.
+fn alerts_fire(scratch: &Scratch, metrics: &str) {
+    if !is_installed("promtool") {
+        return skip("promtool", "it is not installed (the package prometheus)");
+    }
+    const ALERTS: [&str; 5] =
+        ["SlowHost", "FleetNotExamined", "FleetHasNoVerdict", "FleetIsOld", "FleetIsMissing"];
+    const UNDECIDED: &str = "rdmascope_fleet_undecided";
+    const CULPRITS: &str = "rdmascope_fleet_culprits";
+    const UNDER_LOAD: &str = "rdmascope_fleet_missed_under_load";
+    type Change = fn(&str, &str) -> Option<String>;
+    let kept: Change = |_, value| Some(value.to_owned());
+    let cases: [(&str, u32, &[&str], Change); 6] = [
+        ("as measured", 35, &["FleetNotExamined"], kept),
+        ("of the night before last", 37, &["FleetNotExamined", "FleetIsOld"], kept),
+        ("decided", 35, &[], |name, value| Some(if name == UNDECIDED { "0" } else { value }.to_owned())),
+        ("with a culprit", 35, &["SlowHost", "FleetNotExamined"], |name, value| {
+            Some(if name == CULPRITS { "1" } else { value }.to_owned())
+        }),
+        ("stopped early", 35, &["FleetHasNoVerdict"], |name, value| {
+            (![UNDECIDED, CULPRITS, UNDER_LOAD].contains(&name)).then(|| value.to_owned())
+        }),
+        ("missing", 35, &["FleetIsMissing"], |_, _| None),
+    ];
+    let rules = contrib("prometheus/rdmascope.rules.yml");
+    let text = fs::read_to_string(&rules).unwrap();
+    let summary = |alert: &str| {
+        let rule = text.split(&format!("- alert: {alert}\n")).nth(1)?;
+        rule.lines().find_map(|line| line.trim().strip_prefix("summary: "))
+    };
+    let tests = cases.map(|(name, hours, firing, change)| {
+        let series = metrics.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+            let (series, value) = line.rsplit_once(' ')?;
+            // The clock of promtool begins at zero, and so does the run.
+            let value = if series.starts_with("rdmascope_run_started_") { "0" } else { value };
+            let value = change(series.split('{').next()?, value)?;
+            Some(json!({ "series": series, "values": format!("{value}x40") }))
+        });
+        let expected = ALERTS.map(|alert| {
+            let fires = firing.contains(&alert).then(|| {
+                let labels = json!({ "measurement": "rdmascope_fleet" });
+                json!({ "exp_labels": labels, "exp_annotations": { "summary": summary(alert) } })
+            });
+            json!({ "eval_time": format!("{hours}h"), "alertname": alert, "exp_alerts": Vec::from_iter(fires) })
+        });
+        json!({ "name": name, "interval": "1h", "input_series": Vec::from_iter(series), "alert_rule_test": expected })
+    });
+    let file = scratch.write("alerts.json", json!({ "rule_files": [rules], "tests": tests }).to_string());
+    let mut command = scratch.command("promtool");
+    command.args(["test", "rules"]).arg(file);
+    let ended = finish(command);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
 #[test]
@@ -296,14 +352,14 @@ fn the_manifests_are_whole_and_the_command_of_the_job_runs() {
     let job = read("kubernetes/job.yaml");
     assert_eq!((&job["apiVersion"], &job["kind"]), (&"batch/v1".into(), &"Job".into()));
     let container = &job["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(container["command"], serde_json::json!(["rdmascope"]));
+    assert_eq!(container["command"], json!(["rdmascope"]));
     let words = container["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
     let words = words.map(|word| if word == "mlx5_0" { "softdev0" } else { word });
     let ended = scratch.run(&words.collect::<Vec<_>>());
     assert!(matches!(ended.status, Some(0 | 3)) && ended.stdout.contains(" messages_lost <= 0"), "{ended:?}");
     let set = read("kubernetes/daemonset.yaml");
     assert_eq!((&set["apiVersion"], &set["kind"]), (&"apps/v1".into(), &"DaemonSet".into()));
-    let label = serde_json::json!({ "app": "rdmascope" });
+    let label = json!({ "app": "rdmascope" });
     assert_eq!(set["spec"]["selector"]["matchLabels"], label);
     assert_eq!(set["spec"]["template"]["metadata"]["labels"], label, "fleet.sh looks for it");
 }
