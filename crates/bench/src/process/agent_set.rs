@@ -58,7 +58,7 @@ impl<'i> AgentSet<'i> {
         let mut hellos = Vec::new();
         for (agent, reply) in set.agents.iter().zip(replies.into_iter().flatten()) {
             match reply {
-                Reply::Hello(hello) => hellos.push(*hello),
+                Reply::Hello(hello) => hellos.push(hello.of_rank(agent.rank)),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
                     return Err(Error::NotDescribed { who: agent.name(), reason });
                 }

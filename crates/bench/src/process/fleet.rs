@@ -120,7 +120,7 @@ impl<'i> Fleet<'i> {
 
     /// Returns why the fleet goes on without a member, if it does.
     pub fn left(&self, member: usize) -> Option<&str> {
-        match &self.seats[member] {
+        match self.seats.get(member)? {
             Seat::Left { reason } => Some(reason),
             Seat::Here { .. } | Seat::Away => None,
         }
@@ -195,7 +195,7 @@ impl<'i> Fleet<'i> {
                 Some(theirs) => Err(format!(
                     "its rdmascope is version {theirs}, and this is {ours}: install the same version"
                 )),
-                None => Ok(hello),
+                None => Ok(Box::new(hello.of_rank(rank_of(of)))),
             },
             Ok(Reply::NotMeasured { reason } | Reply::Failed { error: reason }) => Err(reason),
             Ok(other) => Err(self.out_of_turn(of, &other, "starting").to_string()),

@@ -137,6 +137,17 @@ pub struct Hello {
     pub description: Description,
 }
 
+impl Hello {
+    /// Gives all parts the rank that this process gave the worker: the worker might name another.
+    pub(super) fn of_rank(mut self, rank: u32) -> Self {
+        let Description { device, environment, overhead, .. } = &mut self.description;
+        environment.rank = rank;
+        overhead.rank = rank;
+        device.iter_mut().for_each(|device| device.rank = rank);
+        self
+    }
+}
+
 /// The device, host and overhead that a worker found.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -287,4 +298,31 @@ fn json<T: Serialize>(message: &T) -> Vec<u8> {
 fn unreadable(frame: &Frame, err: &serde_json::Error) -> Error {
     let reason = format!("the message {} cannot be read: {err}", super::frame::quotable(&frame.message));
     Error::BrokenFrame { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_has_the_rank_that_it_was_given() {
+        let liar = Hello {
+            pid: 1,
+            description: Description {
+                device: Some(Device {
+                    rank: 4_000_000_000,
+                    name: "d".to_owned(),
+                    provider: "p".to_owned(),
+                    attributes: BTreeMap::new(),
+                }),
+                limits: Limits::default(),
+                environment: Environment { rank: 7, ..Environment::default() },
+                overhead: Overhead { rank: 8, ..Overhead::default() },
+            },
+        };
+        let Description { device, environment, overhead, .. } = liar.of_rank(2).description;
+        assert_eq!((device.unwrap().rank, environment.rank, overhead.rank), (2, 2, 2));
+    }
 }

@@ -9,6 +9,7 @@ mod turns;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ::report::compare::{Asked, Session, Word, compare as compared};
 use bench::PATTERNS;
@@ -18,6 +19,7 @@ use measure::store::RunReader;
 use measure::units;
 
 use crate::cli::count::count;
+use crate::cli::time::time_above_zero;
 use crate::failure::{NOT_MET, PARTIAL, UNDECIDED, Usage, reported};
 use output::OutputArguments;
 use records::{Records, place, runs};
@@ -59,8 +61,12 @@ pub(crate) struct CompareArguments {
     /// Directory for the runs of --interleave. If it has some of them, the others are measured.
     #[arg(long, value_name = "DIR", requires = "interleave")]
     pub(crate) out: Option<PathBuf>,
-    /// Directory with at least 5 earlier sessions of the same on this machine, of as many runs as a
-    /// side: how much sessions differ although nothing was changed.
+    /// Time for each turn of --interleave. A turn that takes longer is stopped, and ends the
+    /// comparison; finished turns are kept.
+    #[arg(long, value_name = "TIME", default_value = "6h", value_parser = time_above_zero)]
+    pub(crate) turn_timeout: Duration,
+    /// Directory with at least 5 earlier sessions of the same measurement on this machine, each of
+    /// as many runs as a side: they tell how far sessions differ when nothing has changed.
     #[arg(long, value_name = "DIR")]
     pub(crate) history: Option<String>,
     /// Compare sides that differ in what matters, such as their device or plan.
@@ -93,7 +99,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
     let by_turns = arguments.interleave.is_some() || arguments.new.is_none();
     let (sides, names) = match (arguments.interleave, &arguments.out, &arguments.new) {
         (Some(pairs), Some(out), Some(new)) => {
-            let turns = Turns::open(out, pairs, [base, new])?;
+            let turns = Turns::open(out, pairs, [base, new], arguments.turn_timeout)?;
             let measured = turns.measure(&arguments.looked_at.quantity, arguments.by.is_some())?;
             (measured, turns.commands)
         }

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ::report::compare::questions;
 use ::report::fleet::compared;
@@ -18,10 +18,12 @@ use anyhow::{Context, bail};
 use bench::process::end_with_us;
 use bench::process::interrupt::Interrupt;
 use bench::process::template::split;
+use measure::clock::Deadline;
 use measure::files;
 use measure::random::Random;
 use measure::store::RunReader;
 use measure::text::{counted, shell_word};
+use measure::units::format_duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -60,6 +62,8 @@ pub(super) struct Turns {
     pub(super) commands: [String; 2],
     words: [Vec<String>; 2],
     new_first: Vec<bool>,
+    /// How long a turn may take.
+    time: Duration,
     /// The lock of `turns.json`, without which another process could remove the running turn.
     _lock: File,
 }
@@ -71,7 +75,12 @@ impl Turns {
     ///
     /// If a command has no words or names a directory itself, or if the directory belongs to
     /// something else, or to another process.
-    pub(super) fn open(out: &Path, pairs: u32, commands: [&String; 2]) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        out: &Path,
+        pairs: u32,
+        commands: [&String; 2],
+        time: Duration,
+    ) -> anyhow::Result<Self> {
         let words = [words(commands[0])?, words(commands[1])?];
         let commands = commands.map(Clone::clone);
         let file = out.join(FILE);
@@ -98,7 +107,7 @@ impl Turns {
         }
         let lock = locked(&file, out)?;
         eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
-        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, _lock: lock })
+        Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, time, _lock: lock })
     }
 
     /// Measures the turns that are missing, and reads all. The comparison that follows asks about
@@ -158,7 +167,8 @@ impl Turns {
         // A turn that outlives a killed comparison would write into a run of the resumed one.
         end_with_us(&mut command);
         let mut child = command.spawn().with_context(|| format!("cannot start '{name}'"))?;
-        let status = wait(&mut child, interrupt).with_context(|| format!("cannot wait for '{name}'"))?;
+        let waited = wait(&mut child, interrupt, self.time);
+        let waited = waited.with_context(|| format!("cannot wait for '{name}'"))?;
         if let Some(signal) = interrupt.received() {
             let why = "finished turns are kept, and the same command goes on with the others".to_owned();
             return Err(Interrupted { signal: signal.to_owned(), why }.into());
@@ -168,9 +178,15 @@ impl Turns {
             return Ok(run);
         }
         let said = fs::read_to_string(&log).unwrap_or_default();
-        match status.success() {
-            true => bail!("'{name}' left no complete record in {}", directory.display()),
-            false => bail!("'{name}' {}: {}", how(status), reason(&said)),
+        match waited {
+            Waited::TooLong => bail!(
+                "'{name}' did not end within {} and was stopped: give more with --turn-timeout",
+                format_duration(self.time)
+            ),
+            Waited::Ended(status) if status.success() => {
+                bail!("'{name}' left no complete record in {}", directory.display())
+            }
+            Waited::Ended(status) => bail!("'{name}' {}: {}", how(status), reason(&said)),
         }
     }
 
@@ -299,31 +315,52 @@ fn finished(directory: &Path) -> Option<RunReader> {
     (run.run().ended.is_some() && is_whole && !is_cut).then_some(run)
 }
 
-/// Waits for a child; a signal that arrives is passed on to it. Nothing wakes up while it measures.
-fn wait(child: &mut Child, interrupt: &Interrupt) -> io::Result<ExitStatus> {
+/// Waits for a child. If its time is over or a signal arrives, it is told to end, and killed if it
+/// does not. Nothing wakes up while it measures.
+fn wait(child: &mut Child, interrupt: &Interrupt, time: Duration) -> io::Result<Waited> {
     let pid = Pid::from_child(child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut until = Deadline::after(time);
     let mut is_told = false;
+    let mut is_late = false;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(status);
+            return Ok(if is_late { Waited::TooLong } else { Waited::Ended(status) });
         }
         let ended = PollFd::new(&pidfd, PollFlags::IN);
         let signal = PollFd::new(interrupt, PollFlags::IN);
         // A pipe that a signal has filled stays readable.
         let mut watched = if is_told { vec![ended] } else { vec![ended, signal] };
-        match poll(&mut watched, None) {
+        match poll(&mut watched, Some(&until.timespec())) {
             Err(Errno::INTR) => {}
             polled => drop(polled?),
         }
-        if let Some(signal) = interrupt.received().filter(|_| !is_told) {
-            let signal = if signal == "SIGINT" { Signal::INT } else { Signal::TERM };
-            // A child that has ended meanwhile needs no signal.
-            let _ = kill_process(pid, signal);
-            is_told = true;
-        }
+        let signal = match interrupt.received() {
+            _ if is_told && !until.is_over() => continue,
+            _ if is_told => Signal::KILL,
+            Some("SIGINT") => Signal::INT,
+            Some(_) => Signal::TERM,
+            None if until.is_over() => {
+                is_late = true;
+                Signal::TERM
+            }
+            None => continue,
+        };
+        // A child that has ended meanwhile needs no signal.
+        let _ = kill_process(pid, signal);
+        is_told = true;
+        until = Deadline::after(GRACE);
     }
 }
+
+/// How the wait for a child ended.
+enum Waited {
+    Ended(ExitStatus),
+    TooLong,
+}
+
+/// The time in which a child that is told to end keeps what it has.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// The line of a program's messages that says why it has ended: that of an error, or the last.
 fn reason(said: &str) -> &str {

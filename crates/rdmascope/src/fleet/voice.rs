@@ -7,6 +7,7 @@ use bench::process::message::Hello;
 use bench::process::sink::{KeptSamples, Sink, SinkError};
 use measure::record::Point;
 
+use crate::failure::harmless;
 use crate::sink::progress::Progress;
 
 /// Progress in a terminal, and warnings.
@@ -60,10 +61,10 @@ impl Sink for Voice {
     }
 
     fn notice(&mut self, text: &str) {
-        self.progress.suspend(|| eprintln!("rdmascope: {text}"));
+        self.progress.suspend(|| eprintln!("rdmascope: {}", harmless(text)));
     }
 
     fn warning(&mut self, text: &str) {
-        self.progress.suspend(|| eprintln!("rdmascope: warning: {text}"));
+        self.progress.suspend(|| eprintln!("rdmascope: warning: {}", harmless(text)));
     }
 }

@@ -31,7 +31,13 @@ impl<'a> History<'a> {
             return history;
         }
         let base = runs(asked.sides[0]);
+        let first = asked.sides[0].iter().map(Session::start).min().unwrap_or_default();
         for session in by_start(asked.history) {
+            // A later session may have what the new side has.
+            if session.start() > first {
+                history.left_out.push(format!("{}: it is later than the base", plain(session.name)));
+                continue;
+            }
             // A session of another machine or of other settings says nothing about these.
             let differences = differences::between([&base, &[session.run]], &[]);
             let differs = |difference: &&Difference| difference.matters || difference.what == HOST;

@@ -23,7 +23,7 @@ use super::rows::{asked, status, text, untaken};
 use crate::Error;
 use crate::escaped;
 use crate::expectations::Judgement;
-use crate::fleet::{Found, compared, culprits, missed, open};
+use crate::fleet::{Found, against, compared, culprits, missed, open};
 use crate::folded::fold_worst;
 use crate::list::{distinct, grouped};
 use crate::whole::lacking;
@@ -260,8 +260,11 @@ fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let open = open(found.fleet, examined).count();
     add("undecided", "Reasons for which the verdict is not complete.", &[], open as f64);
     for culprit in &examined.culprits {
-        let own =
-            [label("culprit", words.name(culprit)), label("quantity", words.row(culprit.quantity).name)];
+        let own = [
+            label("culprit", words.name(culprit)),
+            label("quantity", words.row(culprit.quantity).name),
+            label("against", against(culprit.against)),
+        ];
         add(
             "culprit_deficit_ratio",
             &format!("By how much a culprit is slower{OF}"),

@@ -340,7 +340,7 @@ fn a_fleet_has_its_verdict_as_metrics() {
         "rdmascope_fleet_members_left_out 1",
         "rdmascope_fleet_culprits 1",
         "rdmascope_fleet_undecided 0",
-        "rdmascope_fleet_culprit_deficit_ratio{culprit=\"n1\",quantity=\"throughput\"} 0.3934",
+        "rdmascope_fleet_culprit_deficit_ratio{culprit=\"n1\",quantity=\"throughput\",against=\"others\"} 0.3934",
         "rdmascope_fleet_detectable_deficit_ratio{quantity=\"latency\",place=\"pair\"} 0.1812",
     ] {
         assert!(metrics.contains(&format!("\n{line}")), "{line}: {metrics}");

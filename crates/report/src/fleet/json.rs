@@ -52,14 +52,10 @@ fn culprit(words: &Words<'_>, culprit: &Culprit) -> Value {
         Place::Host(_) => "member",
         Place::Pair { .. } => "pair",
     };
-    let against = match culprit.against {
-        Against::Others => "others",
-        Against::Floor => "expectation",
-    };
     json!({
         "kind": kind,
         "name": words.names.place(culprit.place, None),
-        "against": against,
+        "against": against(culprit.against),
         "quantity": row.name,
         "sends_behind_percent": behind(Way::Send),
         "receives_behind_percent": behind(Way::Receive).filter(|_| row.is_directed),
@@ -97,4 +93,12 @@ fn quantity(question: &Question, judged: &Judged, tails: &Tails) -> Value {
 /// How far an effect is behind: below a throughput, or above a latency.
 fn percent(row: &Row, effect: f64) -> f64 {
     100.0 * if row.is_rate { -effect.exp_m1() } else { (-effect).exp_m1() }
+}
+
+/// What a culprit is slower than, in one word.
+pub(crate) fn against(against: Against) -> &'static str {
+    match against {
+        Against::Others => "others",
+        Against::Floor => "expectation",
+    }
 }

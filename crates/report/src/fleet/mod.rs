@@ -24,6 +24,7 @@ mod value;
 mod words;
 
 pub(crate) use found::Found;
+pub(crate) use json::against;
 pub use json::json;
 pub(crate) use matrix::{Matrix, asymmetry, tenths};
 pub use outcome::{Outcome, outcome};

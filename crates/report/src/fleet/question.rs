@@ -49,6 +49,9 @@ impl Question {
             })
             .collect();
         let rows = rows?;
+        if rows.is_empty() {
+            return Err("a fleet compares at least one quantity".to_owned());
+        }
         let is_share = |share: f64| (0.0..1.0).contains(&share);
         if ![fleet.least, fleet.tolerance, fleet.alpha].into_iter().all(is_share) {
             return Err("least, tolerance and alpha are shares from 0 to 1".to_owned());

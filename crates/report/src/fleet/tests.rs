@@ -215,6 +215,8 @@ fn what_is_expected_of_members_is_a_number_for_each() {
         let Err(why) = Question::of(&fleet) else { panic!("it is not a number for each") };
         assert_eq!(why, "what is expected of members is a number above 0 for each of them");
     }
+    fleet.quantities.clear();
+    assert_eq!(Question::of(&fleet).err().as_deref(), Some("a fleet compares at least one quantity"));
 }
 
 #[test]

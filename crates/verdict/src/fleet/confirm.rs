@@ -115,8 +115,16 @@ impl Case<'_> {
             let visited = self.visit(&ground, experiments, probe, counts)?;
             let elsewhere = self.confirm(&visited, &stay, &mut outcome);
             let known = open.iter().chain(outcome.cleared.iter().map(|(claim, _)| claim));
-            let known: BTreeSet<_> = known.map(key).collect();
-            open.extend(elsewhere.into_iter().filter(|claim| !known.contains(&key(claim))));
+            let mut known: BTreeSet<_> = known.map(key).collect();
+            let is_named = |claim: &Claim| {
+                let is_it = |culprit: &&Culprit| {
+                    (culprit.place, culprit.quantity, culprit.against)
+                        == (claim.place, claim.quantity, claim.against)
+                };
+                outcome.culprits.iter().any(|culprit| is_it(&culprit))
+            };
+            // Both hosts of a pair may be cleared at the same time.
+            open.extend(elsewhere.into_iter().filter(|claim| !is_named(claim) && known.insert(key(claim))));
         }
         Ok(outcome)
     }
