@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
+use super::image::DRIVERS;
 use super::stage;
 use crate::packages::install;
 use crate::shell;
@@ -26,6 +27,12 @@ const OLD_DEBIAN: &str = "bullseye";
 /// Packages in a root beside Debian's essential ones: a verbs program, and what shows manual pages
 /// and completions.
 const INCLUDED: &str = "bash-completion,ibverbs-utils,man-db,python3-minimal";
+
+/// The dynamic linker of a root.
+const LINKER: &str = match cfg!(target_arch = "aarch64") {
+    true => "/lib/ld-linux-aarch64.so.1",
+    false => "/lib64/ld-linux-x86-64.so.2",
+};
 
 /// A directory that becomes the root of commands.
 struct Root(TempDir);
@@ -123,6 +130,23 @@ impl Root {
         }
         Ok(())
     }
+
+    /// Lets the dynamic linker of the root find the libraries of each driver of an adapter. Without
+    /// an adapter, nothing opens the drivers.
+    fn check_drivers(&self) -> Result<()> {
+        let libraries = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+        let drivers = self.path(&format!("{libraries}/{DRIVERS}"));
+        let mut count = 0;
+        for driver in fs::read_dir(&drivers).with_context(|| format!("cannot read {}", drivers.display()))? {
+            let name = driver?.file_name();
+            let driver = format!("{libraries}/{DRIVERS}/{}", name.to_string_lossy());
+            let listed = self.run(&[LINKER, "--list", &driver])?;
+            ensure!(!listed.contains("not found"), "{driver} lacks a library: {listed}");
+            count += 1;
+        }
+        ensure!(count > 10, "the image has {count} drivers of adapters");
+        Ok(())
+    }
 }
 
 /// Installs the Debian package in a clean root.
@@ -181,6 +205,8 @@ pub(super) fn image(package: &Path) -> Result<()> {
     // What a runtime makes for its containers.
     stage::write(&root.path("/etc/hosts"), b"127.0.0.1 localhost\n")?;
     root.check_program("/usr/bin/rdmascope", None)?;
+    root.run(&["sleep", "0"])?;
+    root.check_drivers()?;
     eprintln!("xtask: dist: the image works in a root of its own");
     Ok(())
 }

@@ -17,10 +17,17 @@ use super::{debian, stage, tarball};
 use crate::shell;
 
 /// Debian packages whose programs and libraries are in the image, each with one of its files.
-pub(super) const PACKAGES: [(&str, &str); 2] =
-    [("ibverbs-utils", "/usr/bin/ibv_devinfo"), ("librdmacm1", "/usr/share/doc/librdmacm1/copyright")];
-/// Programs of other packages in the image, so that there is something for `exec`.
-pub(super) const PROGRAMS: [&str; 1] = ["/usr/bin/ibv_devinfo"];
+pub(super) const PACKAGES: [(&str, &str); 3] = [
+    ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
+    ("librdmacm1", "/usr/share/doc/librdmacm1/copyright"),
+    (PROVIDERS, "/etc/libibverbs.d/mlx5.driver"),
+];
+/// The package with the drivers of adapters in user space, which libibverbs opens.
+const PROVIDERS: &str = "ibverbs-providers";
+/// The directory of these drivers, below that of the system's libraries.
+pub(super) const DRIVERS: &str = "libibverbs";
+/// Programs of other packages in the image: one for `exec`, and one for a pod that only waits.
+const PROGRAMS: [&str; 2] = ["/usr/bin/ibv_devinfo", "/usr/bin/sleep"];
 /// Libraries that the program opens by name.
 const LIBRARIES: [&str; 2] = ["libibverbs.so.1", "librdmacm.so.1"];
 
@@ -125,11 +132,22 @@ pub(super) fn digest(archive: &Path) -> Result<String> {
 /// The files of this system in the image.
 pub(super) fn files(build: &Build) -> Result<BTreeSet<String>> {
     let mut files = files_of_program(build)?;
-    for file in files.clone().iter().map(String::as_str).chain(PROGRAMS) {
-        files.insert(file.to_owned());
+    files.extend(files_of_others()?);
+    for file in files.clone().iter().filter(|file| !file.starts_with("/etc/")) {
         files.extend(linked(file)?);
     }
     Ok(files)
+}
+
+/// Programs of other packages, and the drivers of adapters with their lists.
+pub(super) fn files_of_others() -> Result<BTreeSet<String>> {
+    let listed = shell::output(&["dpkg-query", "--listfiles", PROVIDERS])?;
+    let is_meant = |file: &&str| {
+        let is_driver = file.ends_with(".so") && file.contains(&format!("/{DRIVERS}/"));
+        file.ends_with(".driver") || is_driver
+    };
+    let drivers = listed.lines().filter(is_meant);
+    Ok(drivers.chain(PROGRAMS).map(str::to_owned).collect())
 }
 
 /// Those that the program itself opens or is linked with.

@@ -98,7 +98,7 @@ pub(super) fn of_image(build: &Build, out: &Path) -> Result<PathBuf> {
     let mut program = program(build, parts.direct)?;
     program.uses.extend(urls_of(&image::files_of_program(build)?)?);
     let mut uses = BTreeSet::from([program.url.clone()]);
-    uses.extend(urls_of(&image::PROGRAMS.map(str::to_owned).into())?);
+    uses.extend(urls_of(&image::files_of_others()?)?);
     let architecture = shell::output(&["dpkg", "--print-architecture"])?;
     let url = package_url("oci", "rdmascope", &image::digest(&image::archive(build, out))?);
     let image = Component {
