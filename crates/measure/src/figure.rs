@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::record::{Axes, LatencyKind};
 use crate::selection::{self, Selection};
+use crate::units;
 
 /// One table or chart of a report, described by the axes of the points that it shows.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -54,9 +56,9 @@ pub struct Figure {
     /// The kinds of latency that a histogram overlays; by default the main latency of the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<LatencyKind>,
-    /// First and last time of a histogram, in ns; by default from the smallest sample to the
-    /// largest 99.9th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// First and last time of a histogram, in ns or as durations; by default from the smallest
+    /// sample to the largest 99.9th percentile.
+    #[serde(default, deserialize_with = "limits_ns", skip_serializing_if = "Option::is_none")]
     pub limits_ns: Option<[u64; 2]>,
     /// Whether the counts of a histogram are on a logarithmic axis.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -88,6 +90,18 @@ pub struct Figure {
     /// Published numbers that are shown beside the measured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
+}
+
+/// Reads two times, each a number of ns or a text such as `10us`.
+fn limits_ns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u64; 2]>, D::Error> {
+    let times = <[serde_json::Value; 2]>::deserialize(deserializer)?;
+    let time = |value: &serde_json::Value| match value.as_str() {
+        Some(text) => u64::try_from(units::parse_duration(text).ok()?.as_nanos()).ok(),
+        None => value.as_u64(),
+    };
+    let [from, to] = &times;
+    let both = time(from).zip(time(to)).map(|(from, to)| [from, to]);
+    both.map(Some).ok_or_else(|| D::Error::custom("expected two times, such as [0, \"10us\"]"))
 }
 
 impl Figure {

@@ -293,8 +293,8 @@ impl Point {
         serde_json::from_slice(&serde_json::to_vec(object)?)
     }
 
-    /// Why the number may be that of a disturbed machine. That a signal ended the point early is no
-    /// disturbance: `cut` says so.
+    /// Why the number may be wrong: what disturbed the point. That a signal ended the point early
+    /// is no disturbance: `cut` says so.
     pub fn disturbance(&self) -> Option<&str> {
         self.unstable.as_deref().filter(|reason| !(self.cut && *reason == CUT))
     }

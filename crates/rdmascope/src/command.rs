@@ -38,7 +38,7 @@ Examples:
   rdmascope fan-out send               from one rank to several ranks and back
   rdmascope pairs write                several pairs of ranks at the same time
   rdmascope open-loop send --loaders 0,4
-                                       a set rate, without load and with 4 loaders
+                                       a set rate, without and with 4 loaders
   rdmascope osu_latency -m 8:4096      names of the OSU benchmarks and of IMB:
                                        osu_bw, osu_put_bw, PingPong, Allreduce
   rdmascope pipeline shmem --local     samples at a set rate, and missed steps
@@ -51,7 +51,7 @@ Examples:
   rdmascope compare before after       says whether the new run is worse
   rdmascope devices                    lists devices, ports, GIDs and MPI
   rdmascope doctor                     finds settings that spoil measurements
-  rdmascope exec ibv_devinfo           runs a verbs program on the software device
+  rdmascope exec ibv_devinfo           runs a program on the software device
   rdmascope transfer DIR --to /backup  sends files and trees, over verbs or TCP
 
 Values of options and of plans:
@@ -66,25 +66,27 @@ Values of options and of plans:
 Tables fit the terminal; COLUMNS sets another width, and --color auto, always or
 never their colours (NO_COLOR=1 turns them off).
 
-Results go to standard output, everything else to standard error.
+Results, with the lines that explain them, go to standard output; progress,
+notices and errors go to standard error.
 
 Exit status:
   0  done
-  1  could not run or did not finish, or a fleet or a comparison is not decided
+  1  could not run or did not finish, or a fleet is not decided, or single
+     sessions are too few to say why they differ
   2  wrong usage or plan
   3  an expectation is not met, or a comparison or a fleet found something worse
   4  some points failed, and the others were measured
-  126, 127  exec: the system cannot start the program, or there is no such program
+  126, 127  exec: the program cannot be started, or there is no such program
   130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; finished points are kept";
 
 /// What rdmascope says when it is called without a command.
 pub(crate) const START: &str = "\
-rdmascope measures RDMA and socket networks, from verbs up to the application, and
-times every message.
+rdmascope measures RDMA and socket networks, from verbs up to the application,
+and times every message.
 
 To start:
-  rdmascope run quick          measures this machine in seconds and writes a report
-  rdmascope doctor             finds settings of this host that spoil measurements
+  rdmascope run quick          measures this machine in seconds, writes a report
+  rdmascope doctor             finds settings of this host that spoil numbers
   rdmascope lat send --local   latency between two processes, like ib_send_lat
   rdmascope plans              lists the plans, among them published evaluations
   rdmascope --help             lists all commands, with examples
@@ -102,7 +104,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "rdmascope", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// Colours of tables: in a terminal, unless NO_COLOR is set, always or never.
+    /// When tables have colours: auto (in a terminal, unless NO_COLOR is set), always or never.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     #[arg(hide_possible_values = true, display_order = 1000)]
     pub(crate) color: Colour,
@@ -163,12 +165,11 @@ pub(crate) enum Command {
     /// Convert logs of VILLASnode to a record, to compare new measurements with it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
-    /// Fit models to latency over size, to bursts and to one to n; show their errors and the link
-    /// limit.
+    /// Fit models to latency over size, of bursts and of one to many; show their errors and the
+    /// link limit.
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
-    /// Say whether a new side is worse than a base, with the error rate held: two records, or two
-    /// commands measured by turns.
+    /// Say whether a new side is worse than a base: two records, or two commands measured by turns.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<CompareArguments>),
     /// Find where a series of runs changes.

@@ -24,7 +24,7 @@ use crate::{namespace, preload};
 const EXAMPLES: &str = "\
 Examples:
   rdmascope exec ibv_devinfo           shows the device as programs see it
-  rdmascope exec ib_send_bw            a server; its client, on another terminal:
+  rdmascope exec ib_send_bw            a server; and its client, elsewhere:
   rdmascope exec ib_send_bw localhost
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
   rdmascope exec rping -s -a 127.0.0.1 # RDMA CM; on another terminal:

@@ -20,7 +20,7 @@ use crate::stdout;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   rdmascope export runs/* > all.csv
-  rdmascope export first-run --quantity latency --quantity throughput.bytes_per_s
+  rdmascope export first-run --quantity p99 --quantity throughput
   rdmascope export first-run --samples --out samples.csv
   rdmascope export first-run --format markdown
                                        a table for a ticket

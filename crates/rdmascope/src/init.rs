@@ -16,8 +16,8 @@ Examples:
   rdmascope init bw tcp -P 1,2,4 > my-plan.toml
   rdmascope run my-plan.toml --hosts node1,node2 --via 'ssh {host}'
 
-The options that say where ranks run (--hosts, --via, --cpus, HOST and others) are
-no part of a plan: give them to `rdmascope run`.";
+The options that say where ranks run (--hosts, --via, --cpus, HOST and others)
+are no part of a plan: give them to `rdmascope run`.";
 
 /// The measuring command.
 #[derive(Args, Debug)]

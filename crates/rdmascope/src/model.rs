@@ -20,7 +20,7 @@ Examples:
                                        fits two rates, to predict the others
   rdmascope model first-run            fits what a run measured
   rdmascope run models --out m && rdmascope model m
-                                       measures a device for all models, and fits";
+                                       measures a device for all models";
 
 #[derive(Args, Debug)]
 pub(crate) struct ModelArguments {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, Command};
 
+use crate::cli::mistyped::other_command;
 use crate::failure::Usage;
 use crate::stdout;
 
@@ -42,7 +43,11 @@ pub(crate) fn man(mut all: Command, arguments: &ManArguments) -> anyhow::Result<
         let below = found.find_subcommand(word).filter(is_shown);
         found = below.ok_or_else(|| {
             let words = arguments.command.join(" ");
-            Usage(format!("rdmascope has no command `{words}`: `rdmascope --help` lists all"))
+            let tip = match other_command(word) {
+                Some(ours) => format!("use `rdmascope man {ours}`"),
+                None => "`rdmascope --help` lists all".to_owned(),
+            };
+            Usage(format!("rdmascope has no command `{words}`: {tip}"))
         })?;
     }
     stdout::print(&String::from_utf8(page(found)?)?)?;

@@ -69,19 +69,19 @@ impl Placing {
         self.placed.extend(Placed::of(point));
     }
 
-    /// Returns the text below the tables; it is empty for a single point, whose mark says all.
-    pub(crate) fn rest(&self) -> String {
+    /// Returns the text below the tables; it is empty for a single point, whose mark says all. Rows
+    /// that were printed as they were measured may lack a mark.
+    pub(crate) fn rest(&self, has_early_rows: bool) -> String {
         let Some(verdict) = Verdict::of(&self.placed).filter(|verdict| verdict.compared > 1) else {
             return String::new();
         };
         let headline = verdict.headline().map(|headline| format!("\n ! {headline}\n")).unwrap_or_default();
-        let points = if verdict.late == 1 { "point has" } else { "points have" };
+        let points = if verdict.late == 1 { "point above is" } else { "points above are" };
         let late = match verdict.late {
-            0 => String::new(),
-            late => format!(
-                "\n ! {late} {points} no mark above and should have one: core-to-core latency was far above its best later in \
-                 the run\n"
+            late if late > 0 && has_early_rows => format!(
+                "\n ! {late} {points} unstable without a mark: the core-to-core latency became much better later in the run\n"
             ),
+            _ => String::new(),
         };
         headline + &late
     }
@@ -176,15 +176,16 @@ mod tests {
     fn below_the_tables_stands_what_their_rows_could_not_know() {
         let mut run = placing(None);
         ended(&mut run, 188.4, 188.4);
-        assert_eq!(run.rest(), "", "nothing is known");
+        assert_eq!(run.rest(true), "", "nothing is known");
         ended(&mut run, 28.3, 28.3);
-        let rest = run.rest();
-        assert!(rest.starts_with("\n ! 1 point has no mark above and should have one: "), "{rest}");
+        let rest = run.rest(true);
+        assert!(rest.starts_with("\n ! 1 point above is unstable without a mark: "), "{rest}");
+        assert_eq!(run.rest(false), "", "rows that are printed at the end have their marks");
         ended(&mut run, 188.4, 28.3);
-        let rest = run.rest();
+        let rest = run.rest(true);
         assert!(rest.starts_with("\n ! The whole run is unstable: "), "{rest}");
         let mut one = placing(None);
         ended(&mut one, 188.4, 28.3);
-        assert_eq!(one.rest(), "", "its mark says it");
+        assert_eq!(one.rest(true), "", "its mark says it");
     }
 }

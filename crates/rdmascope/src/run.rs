@@ -20,7 +20,7 @@ Examples:
   rdmascope run plans/quick.toml
   rdmascope run quick --out /tmp/first-run
   rdmascope run gamess-2016 --quick --set repetitions=3
-  rdmascope run quick --set size_bytes=64,1KiB --set experiment.latency.service=RC
+  rdmascope run quick --set size_bytes=64 --set experiment.latency.service=RC
   rdmascope run quick --expect 'p99 <= 20us' --expect no_loss
   rdmascope run quick --cpus 2,3       rank 0 on CPU 2, rank 1 on CPU 3
   rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'

@@ -28,6 +28,7 @@ use report::terminal::{Stream, Summary as Medians};
 use serde_json::Value;
 
 use crate::banner::banner;
+use crate::failure::harmless;
 use crate::job::{Destination, Job, Shows};
 use crate::placing::Placing;
 use crate::{resumed, stdout};
@@ -235,6 +236,7 @@ impl Output {
     pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
         self.progress.clear();
         let with_cases = !matches!(self.tables, Tables::Medians(_));
+        let has_early_rows = matches!(self.tables, Tables::Points(_));
         let rest = match std::mem::replace(&mut self.tables, Tables::None) {
             Tables::None | Tables::Json => String::new(),
             Tables::Points(stream) => stream.finish(),
@@ -249,7 +251,7 @@ impl Output {
         let judged = expectations::judge(&self.run.expectations, &self.run.plan, asked);
         let is_not_met = expectations::is_any_not_met(&judged);
         let rest = rest
-            + &self.placing.rest()
+            + &self.placing.rest(has_early_rows)
             + &repeated::text(&repeated)
             + &launched
             + &costs
@@ -436,11 +438,11 @@ impl Sink for Output {
     }
 
     fn notice(&mut self, text: &str) {
-        self.say(&format!("rdmascope: {text}"));
+        self.say(&format!("rdmascope: {}", harmless(text)));
     }
 
     fn warning(&mut self, text: &str) {
-        self.say(&format!("rdmascope: warning: {text}"));
+        self.say(&format!("rdmascope: warning: {}", harmless(text)));
         self.run.warnings.push(text.to_owned());
     }
 }

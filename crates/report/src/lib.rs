@@ -50,6 +50,7 @@ mod placement;
 mod reason;
 pub mod repeated;
 mod series_table;
+mod settings;
 mod table;
 pub mod terminal;
 mod timeline;

@@ -46,6 +46,7 @@ impl Scale {
             "us" => Some(of_unit(Unit::Us)),
             "gbps" => Some(of_unit(Unit::GbPerS)),
             "mbps" => Some(of_unit(Unit::MbPerS)),
+            "percent" => Some(base_of(Dimension::Share)),
             _ => None,
         })
     }
@@ -126,6 +127,7 @@ mod tests {
     fn a_published_column_names_its_unit() {
         assert_eq!(Scale::of_column(None, "fdr_us").unwrap().label, "us");
         assert_eq!(Scale::of_column(None, "netperf_mbps").unwrap().apply(125_000.0), 1.0);
+        assert_eq!(Scale::of_column(None, "tsc_percent").unwrap().one, 0.01);
         assert_eq!(Scale::of_column(None, "lanes"), None);
     }
 }

@@ -23,6 +23,8 @@ pub enum Kind {
     Grid,
     /// Models of a link (see [`verbs::LinkModel`]).
     Link,
+    /// Microseconds below 2^32, or durations such as `"50us"`.
+    Micros,
     /// Nanoseconds, or durations such as `"5.5us"`.
     Pause,
     /// Messages per second, or texts such as `"10k"`.
@@ -44,6 +46,7 @@ impl Kind {
             Self::BitRate => "16Gb/s or '4X DDR'",
             Self::Bytes => "64KiB",
             Self::Count => "15, 1,7,15 or 1..15",
+            Self::Micros => "50us",
             Self::Pause => "5.5us",
             Self::Rate => "500, 10k or 2M",
             Self::Size => "64, 64,4KiB or 4..1MiB",

@@ -21,6 +21,10 @@ impl AxisRow {
             (Kind::Bytes, Some(none)) => return format!("a size such as 128 or \"64KiB\", or {none:?}"),
             (Kind::Count, _) => "a whole number or a range such as \"1..16\"",
             (Kind::Flag, _) => "true or false",
+            (Kind::Micros, _) => {
+                let none = self.none.map(|none| format!(", or {none:?}")).unwrap_or_default();
+                return format!("a whole number of microseconds or a duration such as \"50us\"{none}");
+            }
             (Kind::Pause, _) => "a whole number of nanoseconds or a duration such as \"5.5us\"",
             (Kind::Rate, _) => "a whole number of messages per second, or a text such as \"10k\"",
             (Kind::Size, _) => "a size such as 64, \"64KiB\" or \"4..8MiB\"",
@@ -111,10 +115,14 @@ impl AxisRow {
                 }
                 None => vec![whole(item).ok_or_else(wrong)?],
             },
-            Kind::Pause => numbers(|text| {
-                let nanoseconds = units::parse_duration(text)?.as_nanos();
-                Ok(vec![u64::try_from(nanoseconds).unwrap_or(u64::MAX)])
-            })?,
+            Kind::Micros => {
+                let micros = numbers(|text| Ok(vec![nanoseconds(text)?.div_ceil(1000)]))?;
+                if micros.iter().any(|micros| *micros > u64::from(u32::MAX)) {
+                    return Err(Fault::Unreadable(format!("{item} is too long")));
+                }
+                micros
+            }
+            Kind::Pause => numbers(|text| Ok(vec![nanoseconds(text)?]))?,
             Kind::Rate => numbers(|text| Ok(vec![units::parse_rate(text)?]))?,
             Kind::Size => numbers(units::parse_sizes)?,
         };
@@ -129,6 +137,11 @@ impl AxisRow {
         }
         Err(Fault::Unknown { value: text.to_owned(), known })
     }
+}
+
+/// Reads a duration as nanoseconds.
+fn nanoseconds(text: &str) -> Result<u64, measure::Error> {
+    Ok(u64::try_from(units::parse_duration(text)?.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Reads a whole number below 2^32, or a text such as `10k`.

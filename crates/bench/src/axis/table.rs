@@ -93,11 +93,12 @@ axes! {
     /// messages of the point.
     BURST: Option<u32> = row("burst", Kind::Whole).or("all").on(ANY).least(1)
         .flags(&[Flag::of("burst", "N")]);
-    /// Microseconds for which the kernel polls the adapter before a receiver sleeps (SO_BUSY_POLL);
-    /// `"off"` keeps the system's setting.
-    BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Whole).or("off").of("us")
+    /// For how long the kernel polls the adapter before a receiver sleeps (SO_BUSY_POLL); `"off"`
+    /// keeps the system's setting.
+    BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Micros).or("off").of("us")
         .on(Carrier::is_internet)
-        .flags(&[Flag::of("busy-poll", "US")]);
+        .most(1_000_000, "give a unit, as in 50us")
+        .flags(&[Flag::of("busy-poll", "TIME")]);
     /// Checksum that verifies each file of a transfer before the file gets its name.
     CHECKSUM: Checksum = words::<Checksum>("checksum").on(TRANSFERS)
         .shown(Shown::Row);

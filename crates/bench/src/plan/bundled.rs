@@ -60,7 +60,7 @@ const PLANS: [Bundled; 14] = [
     Bundled { name: "sur-2007", text: include_str!("../../../../plans/sur-2007.toml") },
 ];
 
-const REFERENCES: [(&str, &str); 20] = [
+const REFERENCES: [(&str, &str); 23] = [
     reference!("reference/gamess-2016/figure5_throughput_gbps.csv"),
     reference!("reference/gamess-2016/figure7_rc_throughput_gbps.csv"),
     reference!("reference/gamess-2016/figure9_uc_throughput_gbps.csv"),
@@ -74,11 +74,14 @@ const REFERENCES: [(&str, &str); 20] = [
     reference!("reference/gamess-2016-ipoib/table8_ipoib_connected_latency_us.csv"),
     reference!("reference/potter-2018-hca/medians.csv"),
     reference!("reference/potter-2018-hca/unreliable_connection.csv"),
+    reference!("reference/potter-2018-nodes/environments_percent.csv"),
+    reference!("reference/potter-2018-nodes/timers_percent.csv"),
     reference!("reference/subramoni-2009/applications.csv"),
     reference!("reference/subramoni-2009/mpi_allgather_us.csv"),
     reference!("reference/subramoni-2009/mpi_allreduce_us.csv"),
     reference!("reference/subramoni-2009/mpi_latency_us.csv"),
     reference!("reference/subramoni-2009/mpi_pairs_us.csv"),
     reference!("reference/subramoni-2009/verbs_latency_us.csv"),
+    reference!("reference/sur-2007/figure2_write_latency_us.csv"),
     reference!("reference/sur-2007/summary.csv"),
 ];

@@ -40,12 +40,21 @@ impl<'a> Key<'a> {
         u32::try_from(self.count()?).map_err(|_| self.wrong_type("a count below 2^32"))
     }
 
-    pub(super) fn wholes(self) -> Result<Vec<u64>, Error> {
-        let expected = "a list of whole numbers";
-        match self.entry.node {
-            Node::Leaf(Value::Number(_)) => Ok(vec![self.read(expected)?]),
-            _ => self.read(expected),
-        }
+    pub(super) fn times_ns(self) -> Result<Vec<u64>, Error> {
+        let expected = "a list of whole numbers of nanoseconds, or of durations such as \"10us\"";
+        let items = match &self.entry.node {
+            Node::Leaf(Value::Array(items)) => items.clone(),
+            Node::Leaf(item @ (Value::Number(_) | Value::String(_))) => vec![item.clone()],
+            _ => return Err(self.wrong_type(expected)),
+        };
+        let time = |item: &Value| match item {
+            Value::String(text) => {
+                let time = units::parse_duration(text).ok()?;
+                u64::try_from(time.as_nanos()).ok()
+            }
+            _ => item.as_u64(),
+        };
+        items.iter().map(|item| time(item).ok_or_else(|| self.wrong_type(expected))).collect()
     }
 
     pub(super) fn size(self) -> Result<u64, Error> {

@@ -85,8 +85,8 @@ settings! {
     repetitions_max: u32 = "repetitions_max", count_u32;
     /// Depth of the receive queue.
     rx_depth: u32 = "rx_depth", count_u32;
-    /// Thresholds in ns; the share of samples above each is reported.
-    share_above_ns: Vec<u64> = "share_above_ns", wholes;
+    /// Thresholds, as numbers of ns or as durations; the share of samples above each is reported.
+    share_above_ns: Vec<u64> = "share_above_ns", times_ns;
     /// Directory for files of samples, on the host of each rank of a pipeline.
     sink_dir: String = "sink_dir", text;
     /// How long a point may take, set-up included.

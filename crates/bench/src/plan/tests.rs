@@ -137,8 +137,8 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "share_above_ns = [1, -1]",
-            "plans/x.toml:7: share_above_ns in [[experiment]] must be a list of whole \
-             numbers, not a list",
+            "plans/x.toml:7: share_above_ns in [[experiment]] must be a list of whole numbers \
+             of nanoseconds, or of durations such as \"10us\", not a list",
         ),
         ("axes = 5", "plans/x.toml:7: axes in [[experiment]] must be a table, not 5"),
     ] {

@@ -7,6 +7,7 @@ use measure::conditions::Condition;
 use measure::placement;
 use measure::record::{CUT, Calibration, End, Oversubscribed, Point, Reported, Status};
 use measure::step::placement_changed;
+use measure::text::grouped;
 
 use super::message::Outcome;
 use super::sink::{KeptSamples, Source};
@@ -152,7 +153,14 @@ impl PointResult {
             false => receiver > ENDS_RATIO_MAX * sender,
             true => sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver),
         };
-        apart.then(|| format!("rank 0 counted {sender:.0} messages/s, and rank 1 counted {receiver:.0}"))
+        let of = |rate: f64| grouped(rate as u64);
+        apart.then(|| {
+            format!(
+                "sender and receiver disagree on the rate: {} messages/s on rank 0 and {} on rank 1",
+                of(sender),
+                of(receiver)
+            )
+        })
     }
 
     /// Returns why single ranks are unstable. Many ranks usually saw the same events: the reason of
@@ -208,7 +216,11 @@ impl PointResult {
         {
             // Without a received message, there is no number to qualify.
             if received > 0 && gone as f64 > LOST_SHARE_MAX * of as f64 {
-                reasons.push(format!("{gone} of {of} {what}: only messages that arrived count"));
+                reasons.push(format!(
+                    "{} of {} {what}: only messages that arrived count",
+                    grouped(gone),
+                    grouped(of)
+                ));
             }
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))

@@ -109,7 +109,7 @@ fn value_of(read: &str) -> &'static str {
         "flag" => "true or false",
         "share" => "share such as `\"2.5 %\"`",
         "size" => "size such as `\"64MiB\"`",
-        "wholes" => "list of whole numbers",
+        "times_ns" => "list of times",
         _ => "text",
     }
 }

@@ -98,7 +98,7 @@ kinds! {
     /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, which
     /// are d apart, to the answer to the last message.
     Prtt = prtt, Whole,
-        "from before the first of a burst's posts to the answer to its last message, PRTT(n, d, s)";
+        "from the first post of a burst to the answer to its last message, PRTT(n, d, s)";
     /// From when a message was due, at a set rate, to its answer: its lateness and a round trip.
     Response = response, Whole, "from when a message was due to its answer";
     /// A round trip.

@@ -21,8 +21,8 @@ Examples:
                                        a message every 100 us, least CPU time
   rdmascope advise --local --goal p99.9 -c RC --operation send
   rdmascope advise --local --rate asap --out advice
-                                       as fast as possible, with record and report
-  rdmascope advise --listen 0.0.0.0    on node7: the server, which prints the key
+                                       as fast as possible, with a report
+  rdmascope advise --listen 0.0.0.0    on node7: waits, and prints the key
   rdmascope advise node7 --key KEY     on another host: the client
   rdmascope advise node7 --key KEY -R  the same by RDMA CM, as iWARP needs
 

@@ -149,13 +149,19 @@ fn are_exchanged(one: &str, other: &str) -> bool {
     }
 }
 
+/// Returns the command for a name that another tool, a plan or a paper has for it.
+pub(crate) fn other_command(word: &str) -> Option<&'static str> {
+    let known = COMMANDS.iter().find(|(name, _)| *name == word).map(|(_, ours)| *ours);
+    let of_pattern = || Pattern::all().find(|pattern| pattern.name() == word).map(|of| of.command().name);
+    known.or_else(of_pattern)
+}
+
 /// Returns a tip for a name that another tool, a plan or a paper uses. `within` is the command to
 /// which the name was given, if there is one.
 fn other_name(word: &str, within: Option<&Command>) -> Option<String> {
-    let Some(command) = within else {
-        let known = COMMANDS.iter().find(|(name, _)| *name == word).map(|(_, ours)| *ours);
-        let of_pattern = || Pattern::all().find(|pattern| pattern.name() == word).map(|of| of.command().name);
-        return known.or_else(of_pattern).map(|ours| format!("use 'rdmascope {ours}'"));
+    let Some(command) = within.filter(|command| command.get_name() != "help") else {
+        let asks = if within.is_some() { "help " } else { "" };
+        return other_command(word).map(|ours| format!("use 'rdmascope {asks}{ours}'"));
     };
     let (_, names) = GROUPS.iter().find(|(name, _)| *name == word)?;
     let offered: Vec<&str> =

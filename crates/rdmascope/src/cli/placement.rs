@@ -7,6 +7,7 @@ use std::time::Duration;
 use bench::worker::{Net, PortOptions};
 use clap::Args;
 
+use super::count::count;
 use super::time::time_above_zero;
 use crate::server_args::ServerArgs;
 
@@ -187,19 +188,19 @@ pub(crate) struct Location {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct PortFlags {
     /// Port of the device [default: the first active one].
-    #[arg(short = 'i', long = "ib-port", value_name = "N")]
+    #[arg(short = 'i', long = "ib-port", value_name = "N", value_parser = count(1..=u8::MAX))]
     pub(crate) ib_port: Option<u8>,
     /// Index of the GID [default: the most widely routable one; see `rdmascope devices`].
-    #[arg(short = 'x', long = "gid-index", value_name = "N")]
+    #[arg(short = 'x', long = "gid-index", value_name = "N", value_parser = count(0..=u8::MAX))]
     pub(crate) gid_index: Option<u8>,
     /// Index of the partition key.
-    #[arg(long = "pkey_index", alias = "pkey-index", value_name = "N", default_value_t = 0)]
+    #[arg(long = "pkey_index", alias = "pkey-index", value_name = "N", default_value_t = 0, value_parser = count(0..=u16::MAX))]
     pub(crate) pkey_index: u16,
     /// Service level.
-    #[arg(short = 'S', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    #[arg(short = 'S', long, value_name = "N", default_value_t = 0, value_parser = count(0_u8..=15))]
     pub(crate) sl: u8,
     /// Traffic class of the global route header.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count(0..=u8::MAX))]
     pub(crate) tclass: u8,
 }
 

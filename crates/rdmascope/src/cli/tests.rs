@@ -118,6 +118,7 @@ fn flags_take_what_plans_take() {
         (axis::BURST.row, "--burst all", r#"["all"]"#),
         (axis::PAUSE_NS.row, "--pause 5.5us", "[5500]"),
         (axis::PAUSE_NS.row, "--pause 0,1", "[0,1000000000]"),
+        (axis::BUSY_POLL_US.row, "--busy-poll 50us,1ms,off", r#"[50,1000,"off"]"#),
         (axis::PAIRS.row, "--pairs 0.1k", "[100]"),
         (axis::TX_DEPTH.row, "-t 16,1k", "[16,1000]"),
         (axis::NO_DELAY.row, "--no-delay", "[true]"),

@@ -21,8 +21,9 @@ Examples:
   rdmascope devices --json             the same for programs
 
 The object of --json:
-  devices  name, provider, kind (hardware, kernel_software, user_space_software),
-           transport, driver, firmware, pci_address, numa_node, node_guid,
+  devices  name, provider, transport,
+           kind (hardware, kernel_software, user_space_software),
+           driver, firmware, pci_address, numa_node, node_guid,
            vendor_id, vendor_part_id, max_qp, max_qp_wr, max_sge, has_atomics,
            is_default, ports, unusable (why nothing can be measured on it now),
            error (why it could not be examined)
@@ -34,7 +35,7 @@ The object of --json:
   gids     index, gid, type (IB, RoCE v1, RoCE v2), interface, reach (IPv4,
            global, link-local, loopback)
   missing  a sentence for each provider that has no device or cannot be used
-  default_device, default_reason: the device that is measured without -d, and why
+  default_device, default_reason: the device measured without -d, and why
   mpi_libraries  path, abi (MPICH, Open MPI, MPI 5 standard), version, launchers
            (names of the launchers that start its ranks)
   mpi_launchers  name, aliases, path, kind (Open MPI, MPICH, Slurm), version

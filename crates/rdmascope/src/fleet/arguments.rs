@@ -27,8 +27,8 @@ Examples:
 A file of hosts has one host a line, or several as node[01-16], and comments:
   node[01-16] group=leaf1 devices=mlx5_0,mlx5_1   # two rails
 
-Exit status: 0 if every host was examined and none is slow, 3 if a culprit is named
-or an expectation is not met, 1 if not enough could be measured to say.";
+Exit status: 0 if every host was examined and none is slow, 3 if a culprit is
+named or an expectation is not met, 1 if not enough could be measured to say.";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FleetArguments {
@@ -90,13 +90,13 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub(super) time: Option<Duration>,
     /// Time between two visits of the suspects, at most an eighth of --time: a host that is slow
-    /// for a third of it is cleared.
+    /// for less than a third of this time is cleared.
     #[arg(long, value_name = "TIME", default_value = VISITS_APART, value_parser = time)]
     pub(super) visits_apart: Duration,
-    /// Least deficit that is said, in percent of the others.
+    /// The least deficit worth naming a culprit for, in percent of the others.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = units::parse_percent)]
     pub(super) least: f64,
-    /// Difference between healthy hosts that is natural, in percent.
+    /// How far healthy hosts may differ from each other, in percent.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = units::parse_percent)]
     pub(super) tolerance: f64,
     /// Throughput that every pair has to reach: a bandwidth such as 10Gb/s, or a part of what the

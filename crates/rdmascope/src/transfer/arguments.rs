@@ -23,7 +23,7 @@ const HELP: &str = "\
 Examples:
   rdmascope transfer results --to /mnt/backup
                                        a tree to another directory of this host
-  rdmascope transfer a.img b.img --to /data --hosts node1,node2 --via 'ssh {host}'
+  rdmascope transfer a.img --to /data --hosts node1,node2 --via 'ssh {host}'
                                        from node1 to node2
   rdmascope transfer results --to /mnt/backup --resume
                                        only files that are missing or incomplete

@@ -35,7 +35,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= 100, "{arguments:?} is {longest} wide");
         let longest = examples.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(longest <= 82, "an example of {arguments:?} is {longest} wide");
+        assert!(longest <= 80, "an example of {arguments:?} is {longest} wide");
     }
 }
 
@@ -53,7 +53,7 @@ fn no_command_is_help_on_standard_error_and_wrong_usage() {
     // Without a command, what to do first is said in a few lines, and not all commands.
     let start = scratch.run(&[]).stderr;
     assert!(start.lines().count() < 15 && start.contains("rdmascope run quick"), "{start}");
-    assert!(start.lines().all(|line| line.chars().count() <= 84), "{start}");
+    assert!(start.lines().all(|line| line.chars().count() <= 80), "{start}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(super) const COLUMNS: [Column; 21] = [
     .optional(),
     Column::new("status", "string", "measured, not_measured or failed."),
     Column::new("reason", "string", "Why the point was not measured, or failed.").optional(),
-    Column::new("unstable", "string", "Why the numbers may be those of a disturbed machine.").optional(),
+    Column::new("unstable", "string", "Why the numbers may be wrong: what disturbed the point.").optional(),
     Column::new("quantity", "string", "Path of the number; its last word ends in the unit.").optional(),
     Column::new("kind", "string", "Kind of the latency that the number belongs to, such as rtt_half.")
         .optional(),

@@ -77,8 +77,8 @@ const TERMS: [(&str, &str); 21] = [
     ("failed", "The point could be measured, but went wrong. The error says why."),
     (
         "unstable",
-        "The point was measured, but the state of the machine changed around it or it was disturbed: the number may be that of \
-         a disturbed machine. Measure the point again before you use its number.",
+        "The point was measured, but the state of the machine changed around it or it was disturbed: the number may \
+         be wrong. Measure the point again before you use its number.",
     ),
     (
         "reproduced, inconclusive, contradicted",

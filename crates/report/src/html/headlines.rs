@@ -11,6 +11,7 @@ use super::findings;
 use crate::findings::{Answer, is_of_paper, score};
 use crate::folded::{Measured, fold};
 use crate::list::{distinct, grouped};
+use crate::settings::setting;
 use crate::{Points, unit, value};
 
 /// The largest number of results in words.
@@ -224,13 +225,13 @@ fn unit_of(points: &[&Point]) -> Unit {
     }
 }
 
-/// What was measured at a point, in a few words: `RC send, poll busy, 8 B`.
+/// What was measured at a point, in a few words: `RC send, busy polling, 8 B`.
 fn words(point: &Point) -> String {
     let axis = |name: &str| point.axes.get(name).map(value::text);
     let endpoint = axis("endpoint").filter(|endpoint| endpoint != "verbs");
     let parts = [endpoint, axis("service"), axis("operation")];
     let way = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let poll = axis("poll").map(|poll| format!("poll {poll}"));
+    let poll = point.axes.get("poll").and_then(|poll| setting("poll", poll));
     let size = point.axes.get("size_bytes").and_then(Value::as_u64).map(unit::size);
     [Some(way).filter(|way| !way.is_empty()), poll, size].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

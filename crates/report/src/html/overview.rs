@@ -118,7 +118,7 @@ impl Verdict {
             |m: &Merged| html! { (prose(&m.text())) " " span class="count" { (text::points(m.count)) } };
         let not_measured: Vec<Markup> = self.not_measured.iter().map(item).collect();
         html! {
-            (list("Unstable: these numbers may be those of a disturbed machine", "warn", &causes))
+            (list("Unstable: something disturbed these points, so their numbers may be wrong", "warn", &causes))
             (list("Not measured", "quiet", &not_measured))
         }
     }

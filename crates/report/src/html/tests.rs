@@ -229,7 +229,7 @@ fn many_reasons_are_folded() {
     let boxed = |points: &[Point]| {
         let page = rendered(&run(), points);
         let list = page
-            .split("<h2>Unstable: these numbers may be those of a disturbed machine</h2>")
+            .split("<h2>Unstable: something disturbed these points, so their numbers may be wrong</h2>")
             .nth(1)
             .unwrap();
         list.split("</div>").next().unwrap().to_owned()

@@ -56,7 +56,7 @@ pub(crate) fn label(column: &str) -> String {
 
 /// The words of a column's name without its unit: `rc`, `fdr` for `rc_fdr_us`.
 fn words(column: &str) -> Vec<String> {
-    let units = ["ns", "us", "gbps", "mbps"];
+    let units = ["ns", "us", "gbps", "mbps", "percent"];
     column.split('_').map(str::to_lowercase).filter(|word| !units.contains(&word.as_str())).collect()
 }
 

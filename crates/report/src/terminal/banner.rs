@@ -8,7 +8,7 @@ use measure::table::{Table, with_axes};
 use measure::text::plain;
 
 use super::findings::rule;
-use super::settings::settings;
+use crate::settings::settings;
 use crate::{table, value};
 
 /// What distinguishes one table from the next.

@@ -15,7 +15,6 @@ mod environments;
 mod findings;
 mod links;
 mod page;
-mod settings;
 mod skipped_run;
 mod spread;
 mod summary;

@@ -2,15 +2,20 @@
 
 /// Breaks the lines of a text at spaces, so that none has more than `line` characters, if its words
 /// are that short. The rest of a line is indented by two more than its start, and stays a comment
-/// if the line begins with `#`. Rules are shortened.
+/// if the line begins with `#`. Rules are shortened. Of a row of a table, the words behind its
+/// numbers get lines of their own.
 pub fn folded(text: &str, line: usize) -> String {
     text.split_inclusive('\n').map(|whole| broken(whole, line)).collect()
 }
 
 fn broken(whole: &str, line: usize) -> String {
     let (text, end) = whole.strip_suffix('\n').map_or((whole, ""), |text| (text, "\n"));
-    if text.chars().count() <= line || is_row(text) {
+    if text.chars().count() <= line {
         return whole.to_owned();
+    }
+    if is_row(text) {
+        let Some((row, words)) = words(text) else { return whole.to_owned() };
+        return format!("{row}\n{}", broken(&format!("{WORDS_INDENT}{words}{end}"), line));
     }
     if text.chars().all(|c| c == '-') {
         return "-".repeat(line) + end;
@@ -34,6 +39,16 @@ fn broken(whole: &str, line: usize) -> String {
 fn is_row(text: &str) -> bool {
     text.trim_start().matches("  ").count() > 1
 }
+
+/// Splits the words behind the numbers of a row from it: `64  0.12  repetition 2`.
+fn words(row: &str) -> Option<(&str, &str)> {
+    let (numbers, words) = row.trim_end().rsplit_once("  ")?;
+    let are_words = words.contains(' ') && words.starts_with(|c: char| c.is_alphabetic());
+    are_words.then(|| (numbers.trim_end(), words))
+}
+
+/// What is in front of the words of a row on their own line.
+const WORDS_INDENT: &str = "      ";
 
 /// The place of the last space at which a line can be broken: after its indent and the first word,
 /// within `line` characters; if there is none, the first one behind them.
@@ -62,6 +77,16 @@ mod tests {
     fn rows_of_tables_stay_whole() {
         let row = "  64   1000   0.12  !  cut\n";
         assert_eq!(folded(row, 12), row);
+    }
+
+    #[test]
+    fn words_behind_a_row_have_lines_of_their_own() {
+        let row = "  64   1000   0.12  !  repetition 2, launch 3\n";
+        assert_eq!(folded(row, 60), row);
+        assert_eq!(folded(row, 30), "  64   1000   0.12  !\n      repetition 2, launch 3\n");
+        let metrics = "  lammps  2  0.250  comm_time 0.0095 s, loop_time 0.10 s\n";
+        let folded_metrics = "  lammps  2  0.250\n      comm_time 0.0095 s,\n        loop_time 0.10 s\n";
+        assert_eq!(folded(metrics, 26), folded_metrics);
     }
 
     #[test]

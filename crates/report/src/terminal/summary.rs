@@ -13,10 +13,10 @@ use measure::text::plain;
 use super::banner::{self, Key};
 use super::below::Below;
 use super::findings::rule;
-use super::settings::setting;
 use super::spread::Spread;
 use crate::error::Error;
 use crate::link_limit::LinkLimit;
+use crate::settings::setting;
 use crate::table::{self, Heading};
 use crate::unit::Scale;
 use crate::value;
@@ -149,7 +149,9 @@ impl Summary {
         let repetitions = match (counts().min(), counts().max()) {
             (Some(least), Some(most)) if most > 1 => {
                 let repetitions = if least == most { most.to_string() } else { format!("{least} to {most}") };
-                format!(" medians over {repetitions} repetitions; extremes and counts are those of all\n")
+                format!(
+                    " medians over {repetitions} repetitions; minima, maxima and counts are over all of them\n"
+                )
             }
             _ => String::new(),
         };

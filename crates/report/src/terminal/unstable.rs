@@ -67,7 +67,8 @@ impl Unstable {
         if self.marked.is_empty() {
             return String::new();
         }
-        let mut out = "\n ! unstable: the number may be that of a disturbed machine:\n".to_owned();
+        let mut out =
+            "\n ! unstable: something disturbed these points, so their numbers may be wrong:\n".to_owned();
         for marked in self.marked.iter().take(LINES_MAX) {
             out += &format!("   {}\n", self.line(marked));
         }

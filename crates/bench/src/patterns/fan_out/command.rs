@@ -31,7 +31,7 @@ pub(super) const COMMAND: Command = Command {
   rdmascope fan-out write --peers 1,15 -s 1KiB
                                        the receivers poll their memory
   rdmascope fan-out read --notify memory
-                                       one rank from n, and then n ranks from one
+                                       one rank from n, then n ranks from one
   rdmascope fan-out multicast -s 1KiB  one packet out, n datagrams back
   rdmascope fan-out send --hosts n1,n2,n3,n4 --via 'ssh {host}' --peers 1..3
                                        a rank on each host

@@ -28,7 +28,7 @@ pub(super) const COMMAND: Command = Command {
   rdmascope overhead --local -s 4KiB..64MiB --step register_cold,register_warm
   rdmascope overhead --local -I 256 -s 4..256 --step post_send
                                        inline: the CPU copies the message
-  rdmascope overhead --local --step connect_qp,rdma_cm_connect,rdma_cm_disconnect
+  rdmascope overhead --local --step connect_qp,rdma_cm_connect
                                        by hand and through RDMA CM
   rdmascope overhead --local --operation write --out calls
                                        with a record and a report

@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
     ],
     over: NO_LIBRARY,
     examples: "
-  rdmascope lat send --local           2 B over RC, 1000 messages, both ranks here
+  rdmascope lat send --local           2 B over RC, 1000 messages, on this host
   rdmascope lat send --local -s 4KiB -n 100000 -c UC
   rdmascope lat send --local -a -I 64  all sizes, up to 64 B inline
   rdmascope lat send --local -e -D 10  sleep for completions, for ten seconds

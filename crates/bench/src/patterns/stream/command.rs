@@ -26,7 +26,7 @@ pub(super) const COMMAND: Command = Command {
   rdmascope bw tcp node7 --key KEY -P 4
                                        on another host: four streams at once
   rdmascope bw mpi-get --tx-depth 16,64
-                                       windows of MPI_Get, with a flush after each
+                                       windows of MPI_Get, each with a flush
   rdmascope bw read --listen 0.0.0.0   on node7: waits, and prints the key
   rdmascope bw read node7 --key KEY -a --report_gbits
                                        on another host: measures with node7",

@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::value;
 
 /// Names settings, with commas between them, and leaves out those that go without saying.
-pub(super) fn settings<'a>(axes: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
+pub(crate) fn settings<'a>(axes: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
     axes.into_iter().filter_map(|(axis, value)| setting(axis, value)).collect::<Vec<_>>().join(", ")
 }
 
 /// Names a setting: `inline`, `no inline`, `pause 5us`; none if it goes without saying.
-pub(super) fn setting(axis: &str, value: &Value) -> Option<String> {
+pub(crate) fn setting(axis: &str, value: &Value) -> Option<String> {
     let text = plain(&value::text(value));
     let is_meant = |(of, one, _): &&(&str, &str, &str)| *of == axis && (one.is_empty() || *one == text);
     if let Some((.., words)) = WORDS.iter().find(is_meant) {
