@@ -17,9 +17,9 @@ Examples:
   rdmascope trend nightly              the runs in a directory, by their start
   rdmascope trend nightly --quantity latency.p99_ns --html trend.html
 
-Exit status: 3 if the last change of any point is for the worse, 0 if it is for
-the better, or if there is none or that is undecided, 1 if there are too few
-runs.";
+Exit status: 3 if the last change of any point is for the worse, 4 if a point
+failed in the last run, 0 if its last change is for the better, or if there is
+none or that is undecided, 1 if there are too few runs.";
 
 #[derive(Args, Debug)]
 pub(crate) struct TrendArguments {

@@ -287,7 +287,8 @@ fn system(run: &Run) -> Facts {
     let mut facts = Facts::new();
     add(&mut facts, false, "program".to_owned(), &format!("{} {}", run.program.name, run.program.version));
     run.devices.iter().for_each(|device| see_device(device, &mut facts));
-    run.environments.iter().for_each(|host| see_host(host, &mut facts));
+    let is_by_socket = is_by_socket(run);
+    run.environments.iter().for_each(|host| see_host(host, is_by_socket, &mut facts));
     run.fleet.iter().for_each(|fleet| see_fleet(fleet, &mut facts));
     facts
 }
@@ -326,7 +327,7 @@ fn see_device(device: &Device, facts: &mut Facts) {
     }
 }
 
-fn see_host(host: &Environment, facts: &mut Facts) {
+fn see_host(host: &Environment, is_by_socket: bool, facts: &mut Facts) {
     add(facts, false, HOST.to_owned(), &host.hostname);
     if let Some(cpus) = &host.pinned_cpus {
         add(facts, false, format!("{CPUS} {}", host.rank), &format!("{cpus:?}"));
@@ -335,9 +336,28 @@ fn see_host(host: &Environment, facts: &mut Facts) {
         for (name, found) in host.facts.get(group).into_iter().flatten() {
             let is_changing = CHANGING.iter().any(|end| name.ends_with(end));
             if !is_changing {
-                let matters = MATTERING_FACTS.contains(&(group, name.as_str()));
+                let is_link = is_by_socket && group == "network" && is_of_link(host, name);
+                let matters = is_link || MATTERING_FACTS.contains(&(group, name.as_str()));
                 add(facts, matters, format!("{group} {name}"), found);
             }
         }
     }
 }
+
+/// Whether messages may pass the network interfaces of hosts: a run without a device, between
+/// hosts. What passes through an RDMA device depends on that device alone.
+fn is_by_socket(run: &Run) -> bool {
+    let hosts: BTreeSet<&String> = run.environments.iter().map(|host| &host.hostname).collect();
+    run.devices.is_empty() && hosts.len() > 1
+}
+
+/// Whether a fact is the speed or the MTU of an interface with a link. Virtual interfaces come and
+/// go, and have none.
+fn is_of_link(host: &Environment, name: &str) -> bool {
+    let Some((interface, fact)) = name.rsplit_once('.') else { return false };
+    let has_speed = || host.facts["network"].contains_key(&format!("{interface}.{SPEED}"));
+    matches!(fact, SPEED | "mtu_bytes") && has_speed()
+}
+
+/// The fact that only an interface with a link has.
+const SPEED: &str = "speed_mbps";

@@ -98,6 +98,22 @@ fn what_matters_is_refused_and_what_may_differ_is_told() {
     refused("/devices/0/name", "d1", "device: d0 -> d1");
     refused("/environments/0/facts/cpu/model", "N", "cpu model: M -> N");
     refused("/plan/experiments/0/iterations", "7", "iterations: 100 -> 7");
+    // Sockets between two hosts: the link matters, and a virtual interface does not.
+    let by_socket = |speed: &str, virtual_mtu: &str| {
+        let host = |rank: u32| {
+            let facts = json!({ "network": {
+                "eth0.speed_mbps": speed, "eth0.mtu_bytes": "1500", "veth0.mtu_bytes": virtual_mtu,
+            } });
+            json!({ "rank": rank, "hostname": format!("h{rank}"), "facts": facts })
+        };
+        let hosts = [("/devices", json!([])), ("/environments", json!([host(0), host(1)]))];
+        [side(1, &hosts, &[2], 1000)]
+    };
+    let [fast, slow, other] = [("25000", "1500"), ("10000", "1500"), ("25000", "9000")]
+        .map(|(speed, virtual_mtu)| by_socket(speed, virtual_mtu));
+    let error = compare(&asked([&sessions(&fast), &sessions(&slow)], &[])).unwrap_err().to_string();
+    assert!(error.contains("network eth0.speed_mbps: 25000 -> 10000"), "{error}");
+    assert!(compare(&asked([&sessions(&fast), &sessions(&other)], &[])).is_ok());
     let told = [("/environments/0/facts/kernel/release", json!("6.2")), ("/program/version", json!("0.3.0"))];
     let new = [side(2, &told, &[2], 1000)];
     let found = compare(&asked([&sessions(&base), &sessions(&new)], &[])).unwrap();
@@ -623,6 +639,13 @@ fn a_series_that_has_ended_or_a_run_without_hosts_decides_nothing() {
     // What fails now was worse before, and is no better.
     let failed = |point: &mut Point| point.status = Status::Failed { error: "lost".to_owned() };
     assert_eq!(ended(&failed), (Word::Worse, 1, String::new()));
+    let mut steady = series((0..30).map(|_| (1000, 30.0)));
+    failed(&mut steady.last_mut().unwrap().1[0]);
+    let trend = found(&steady);
+    let row = &trend.rows[0];
+    assert_eq!((trend.verdict, row.verdict), (Word::Failed, Word::Failed));
+    assert!(row.reason.starts_with("in the last run, 2026-"), "{}", row.reason);
+    assert!(trend.sentence.ends_with("; 1 failed in the last run"), "{}", trend.sentence);
     // Runs of another plan could not have the number.
     assert_eq!(ended(&|point| point.experiment = "other".to_owned()), (Word::Worse, 1, String::new()));
     // The last run was killed before its agents were there.

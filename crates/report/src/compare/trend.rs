@@ -195,6 +195,8 @@ struct Series<'a> {
     without: Vec<usize>,
     /// Whether the point failed in one of these runs.
     fails: bool,
+    /// Whether it failed in the last run, which has no value.
+    fails_last: bool,
 }
 
 impl<'a> Series<'a> {
@@ -218,7 +220,16 @@ impl<'a> Series<'a> {
         for (value, kept) in values.iter_mut().zip(regime::most_frequent(&placements)) {
             value.is_compared = kept;
         }
-        Self { experiment, axes, number, values, placements, without: Vec::new(), fails: false }
+        Self {
+            experiment,
+            axes,
+            number,
+            values,
+            placements,
+            without: Vec::new(),
+            fails: false,
+            fails_last: false,
+        }
     }
 
     /// Looks at the runs after the last value.
@@ -232,7 +243,9 @@ impl<'a> Series<'a> {
             .collect();
         let has_failed =
             |point: &Point| matches!(point.status, Status::Failed { .. }) && point.axes == *self.axes;
-        self.fails = later().any(|(_, run)| run.points.iter().filter(is_own).any(has_failed));
+        let fails = |run: &Session<'_>| run.points.iter().filter(is_own).any(has_failed);
+        self.fails = later().any(|(_, run)| fails(run));
+        self.fails_last = later().last().is_some_and(|(_, run)| fails(run));
     }
 
     fn compared(&self) -> Vec<&Value> {
@@ -268,6 +281,9 @@ impl<'a> Series<'a> {
         let last = changes.last().map_or(Word::Same, |change| change.verdict);
         let undecided = |reason: String| (Word::Undecided, reason);
         let (verdict, reason) = match (last, self.moved(quantities), found.least) {
+            _ if last != Word::Worse && self.fails_last => {
+                (Word::Failed, format!("in the last run, {}", runs[runs.len() - 1].run.started))
+            }
             _ if self.without.len() >= SEGMENT && !(last == Word::Worse && self.fails) => {
                 let since = runs[self.without[0]];
                 undecided(format!("no number since {} ({})", since.run.started, plain(since.name)))
@@ -314,7 +330,7 @@ impl<'a> Series<'a> {
 /// The verdict on all series, and the same in a sentence.
 fn said(rows: &[Row]) -> (Word, String) {
     let count = |word: Word| rows.iter().filter(|row| row.verdict == word).count();
-    let words = [Word::Worse, Word::Undecided, Word::Better];
+    let words = [Word::Worse, Word::Failed, Word::Undecided, Word::Better];
     let verdict = words.into_iter().find(|word| count(*word) > 0).unwrap_or(Word::Same);
     let changes = match rows.iter().map(|row| row.changes.len() as u64).sum() {
         0 => "no change".to_owned(),
@@ -324,6 +340,7 @@ fn said(rows: &[Row]) -> (Word, String) {
     let last = match verdict {
         Word::Worse => format!("; the last change of {} is for the worse", count(Word::Worse)),
         Word::Better => ", the last of each for the better".to_owned(),
+        Word::Failed => format!("; {} failed in the last run", count(Word::Failed)),
         _ => String::new(),
     };
     let undecided = match count(Word::Undecided) {
@@ -411,7 +428,7 @@ impl Trend {
         for change in &row.changes {
             add([change.started.clone(), ratio(change.ratio)], change.verdict, "");
         }
-        if row.changes.is_empty() || row.verdict == Word::Undecided {
+        if row.changes.is_empty() || matches!(row.verdict, Word::Undecided | Word::Failed) {
             add(["-".to_owned(), "-".to_owned()], row.verdict, &row.reason);
         }
         all.last_mut().into_iter().for_each(|last| last.is_present = true);

@@ -71,13 +71,17 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
 /// The rows of one number of points, in all orders.
 fn rows_of(settings: &Settings, source: Source, points: usize) -> Vec<Row> {
     let mut rows = Vec::new();
-    let orders = [
+    let mut orders = vec![
         (Order::Random, 10),
         (Order::Random, 20),
+        (Order::Pairs, 10),
         (Order::Pairs, 20),
         (Order::History, 10),
         (Order::Blocks, 10),
     ];
+    // Few pairs have the order of pairs, and are compared as runs in random order are.
+    let least = Design::of_turns(1).least(points);
+    orders.extend((least < 10).then_some((Order::Pairs, least)));
     for (order, runs) in orders {
         let plan = Plan { order, points, runs, source };
         let kinds: &[Kind] = match order {
