@@ -106,7 +106,7 @@ pub(super) fn cargo(words: &[&str], checkout: &Path, directory: &Path, flags: &s
 }
 
 /// Flags that put stable names for the directories of this machine into the program, and leave out
-/// the tables for unwinding, a fourteenth of it: a panic aborts, and no backtrace has names.
+/// the tables for unwinding, a thirtieth of it: a panic aborts, and no backtrace has names.
 fn flags(checkout: &Path) -> Result<String> {
     let home = match env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),

@@ -245,6 +245,11 @@ impl<'a> Words<'a> {
             Reason::TooManySuspects => {
                 "it was below the expectation, as more pairs were than are measured again".to_owned()
             }
+            Reason::WithinNoise(margin) => format!(
+                "it is nearer to the limit than noise can tell, which is {:.1} %: measure for longer (-D, -n), or state a \
+                 limit that is not as near",
+                100.0 * margin.exp_m1()
+            ),
             Reason::NotConfirmable => "it was suspect and could not be measured again".to_owned(),
             Reason::NoTime => {
                 "it was suspect, and the rest of --time is too short to measure it again: 10min is mostly enough"

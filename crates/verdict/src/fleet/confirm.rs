@@ -345,14 +345,18 @@ fn evidence(
         };
         let visits: Vec<Option<f64>> = visited.given.iter().map(effect).collect();
         let confirmed = middle(visits.iter().copied().flatten().collect());
-        let bound = claim.map_or(least(model, against), |claim| claim.bound);
+        let bound = match (claim, against) {
+            (Some(claim), Against::Others) => claim.bound,
+            _ => least(model, against, claims[0].place),
+        };
         Some(Evidence {
             screened: claim
                 .map_or_else(|| screened(hosts, model, claims[0], way), |claim| Some(claim.screened)),
             visits,
             confirmed,
             bound,
-            is_named: claim.is_some() && confirmed.is_some_and(|effect| effect < bound),
+            is_named: claim.is_some_and(|claim| claim.screened < bound)
+                && confirmed.is_some_and(|effect| effect < bound),
             peers: claims[0].peers,
             partners: visited.experiment.partners(),
         })
@@ -360,7 +364,7 @@ fn evidence(
     let mut found = [of(Way::Send), of(Way::Receive)];
     if found.iter().flatten().any(|evidence| evidence.is_named) {
         for other in found.iter_mut().flatten().filter(|evidence| !evidence.is_named) {
-            other.bound = least(model, against);
+            other.bound = least(model, against, claims[0].place);
             let was_slow = other.screened.is_some_and(|effect| effect <= other.bound * SLOW_BEFORE);
             other.is_named = was_slow && other.confirmed.is_some_and(|effect| effect < other.bound);
         }
@@ -377,10 +381,11 @@ fn middle(visits: Vec<f64>) -> Option<f64> {
     }
 }
 
-fn least(model: &Model, against: Against) -> f64 {
+/// Below which effect a place may be named at all.
+fn least(model: &Model, against: Against, place: Place) -> f64 {
     match against {
         Against::Others => -model.level.least,
-        Against::Floor => 0.0,
+        Against::Floor => -model.margin(place),
     }
 }
 

@@ -98,13 +98,15 @@ pub(super) fn examine(
     undecided.extend(two_of_four(&models, &mut outcome));
     let Loaded { congestion, unknown } =
         load::look(hosts, options, &models, &outcome.cleared, probe, &mut counts, &mut budget)?;
-    undecided.extend(outcome.cleared.iter().chain(&unknown).filter_map(|(claim, why)| {
-        let reason = match why {
-            Why::NotMeasured => Reason::NotConfirmable,
-            Why::NoTime => Reason::NoTime,
-            _ => return None,
-        };
-        Some(Undecided { quantity: Some(claim.quantity), place: Some(claim.place), reason })
+    let not_measured = outcome.cleared.iter().filter_map(|(claim, why)| match why {
+        Why::NotMeasured => Some((*claim, Reason::NotConfirmable)),
+        Why::NoTime => Some((*claim, Reason::NoTime)),
+        _ => None,
+    });
+    undecided.extend(not_measured.chain(unknown).map(|(claim, reason)| Undecided {
+        quantity: Some(claim.quantity),
+        place: Some(claim.place),
+        reason,
     }));
     let Outcome { mut culprits, cleared } = outcome;
     culprits.sort_by(|a, b| b.deficit().total_cmp(&a.deficit()));

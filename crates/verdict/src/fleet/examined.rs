@@ -320,6 +320,8 @@ pub enum Reason {
     NoTime,
     /// A suspect had less than two good partners, or did not answer in isolation.
     NotConfirmable,
+    /// It is nearer to the expectation than this logarithm, which noise may explain.
+    WithinNoise(f64),
 }
 
 /// How much was measured. A measurement is one of a pair, with all its quantities.

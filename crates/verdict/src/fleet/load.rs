@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::budget::Budget;
 use super::cells::Cell;
 use super::claim::Claim;
-use super::examined::{Against, Congestion, Measurements, Place, Way, Why};
+use super::examined::{Against, Congestion, Measurements, Place, Reason, Way, Why};
 use super::hosts::Hosts;
 use super::model::Model;
 use super::options::Options;
@@ -38,8 +38,8 @@ struct Again {
 /// What was found under load.
 pub(super) struct Loaded {
     pub(super) congestion: Vec<Congestion>,
-    /// What was below the expectation and was not measured again, and why.
-    pub(super) unknown: Vec<(Claim, Why)>,
+    /// What was below the expectation and was not measured again, or is too near to it, and why.
+    pub(super) unknown: Vec<(Claim, Reason)>,
 }
 
 /// Measures rounds again in which cleared suspects were beyond their threshold. A missed
@@ -53,50 +53,35 @@ pub(super) fn look(
     counts: &mut Measurements,
     budget: &mut Budget,
 ) -> Result<Loaded, Stopped> {
-    let is_slow = |claim: &Claim| claim.screened < claim.bound;
-    let is_measured = |why: &Why| matches!(why, Why::Again(_) | Why::Isolation(_));
-    let mut suspects: Vec<&(Claim, Why)> =
-        cleared.iter().filter(|(claim, why)| is_slow(claim) && is_measured(why)).collect();
-    // What contains pairs comes before them: the rounds of pairs alone would leave no room for it.
-    suspects.sort_by(|(a, _), (b, _)| {
-        let by_place = b.against.cmp(&a.against).then(a.is_pair().cmp(&b.is_pair()));
-        by_place.then(b.severity().total_cmp(&a.severity()))
-    });
-    let mut rounds = BTreeSet::new();
-    let mut unknown = Vec::new();
-    let mut chosen = Vec::new();
-    for (claim, why) in suspects {
-        let mut wanted = rounds.clone();
-        wanted.extend(rounds_of(hosts, &models[claim.quantity], claim));
-        let is_floor = claim.against == Against::Floor;
-        let is_wanted = is_floor || wanted.len() <= ROUNDS;
-        if is_wanted && budget.take(REPETITIONS * (wanted.len() - rounds.len())) {
-            rounds = wanted;
-            chosen.push((*claim, *why));
-        } else if is_floor {
-            unknown.push((*claim, Why::NoTime));
-        }
-    }
-    let has_floor = chosen.iter().any(|(claim, _)| claim.against == Against::Floor);
+    let Chosen { claims, rounds, mut unknown, has_floor } = choose(hosts, models, cleared, budget);
     let least = if has_floor { PAIRS_FOR_FLOOR } else { PAIRS };
     let schedule = |round: u32| {
         let mut rounds = options.schedule.rounds(hosts, &options.amounts, options.seed);
         Some((round as usize, rounds.nth(round as usize).filter(|pairs| pairs.len() >= least)?))
     };
-    let again = measure(models, rounds.into_iter().filter_map(schedule), probe, counts)?;
+    let rounds: Vec<(usize, Pairs)> = rounds.into_iter().filter_map(schedule).collect();
+    let again = measure(models, &rounds, has_floor, probe, counts)?;
     let mut found: Vec<(Claim, Congestion)> = Vec::new();
-    for (claim, why) in chosen {
+    for (claim, why) in claims {
         let Some(effect) = effect(hosts, &models[claim.quantity], &claim, &again) else {
             let is_under_load =
                 again.iter().any(|Again { pair: [a, b], .. }| is_of(hosts, claim.place, *a, *b).is_some());
-            let is_unknown = is_under_load && claim.against == Against::Floor;
-            unknown.extend(is_unknown.then_some((claim, Why::NotMeasured)));
+            let is_floor = claim.against == Against::Floor;
+            unknown.extend((is_under_load && is_floor).then_some((claim, Reason::NotConfirmable)));
+            unknown.extend(open(&models[claim.quantity], &claim, why, None).filter(|_| !is_under_load));
             continue;
         };
         let isolated = if let Why::Isolation(effect) = why { Some(effect) } else { None };
-        let Claim { quantity, place, way, against, screened, .. } = claim;
+        let Claim { quantity, place, way, against, screened, bound, .. } = claim;
+        let bound = match against {
+            Against::Others => bound,
+            Against::Floor => -models[quantity].margin(place),
+        };
         let congestion = Congestion { quantity, place, way, against, screened, again: effect, isolated };
-        found.extend((effect < claim.bound).then_some((claim, congestion)));
+        match screened.max(effect) < bound {
+            true => found.push((claim, congestion)),
+            false => unknown.extend(open(&models[quantity], &claim, why, Some(effect))),
+        }
     }
     let is_part = |claim: &Claim| {
         found.iter().any(|(other, _)| {
@@ -114,17 +99,76 @@ pub(super) fn look(
     Ok(Loaded { congestion, unknown })
 }
 
-/// Measures rounds again, each with its number.
+/// What is measured again.
+struct Chosen {
+    claims: Vec<(Claim, Why)>,
+    /// The numbers of their rounds.
+    rounds: BTreeSet<u32>,
+    /// What is below the expectation, and for which no time is left.
+    unknown: Vec<(Claim, Reason)>,
+    /// Whether an expectation is among the claims: their rounds are measured in visits.
+    has_floor: bool,
+}
+
+/// Chooses cleared suspects that were beyond their threshold, and rounds in which they were.
+fn choose(hosts: &Hosts, models: &[Model], cleared: &[(Claim, Why)], budget: &mut Budget) -> Chosen {
+    let is_slow = |claim: &Claim| claim.screened < claim.bound;
+    let is_measured = |why: &Why| matches!(why, Why::Again(_) | Why::Isolation(_));
+    let mut suspects: Vec<&(Claim, Why)> =
+        cleared.iter().filter(|(claim, why)| is_slow(claim) && is_measured(why)).collect();
+    // What contains pairs comes before them: the rounds of pairs alone would leave no room for it.
+    suspects.sort_by(|(a, _), (b, _)| {
+        let by_place = b.against.cmp(&a.against).then(a.is_pair().cmp(&b.is_pair()));
+        by_place.then(b.severity().total_cmp(&a.severity()))
+    });
+    let mut rounds = BTreeSet::new();
+    let mut unknown = Vec::new();
+    let mut claims = Vec::new();
+    let mut has_floor = false;
+    for (claim, why) in suspects {
+        let mut wanted = rounds.clone();
+        wanted.extend(rounds_of(hosts, &models[claim.quantity], claim));
+        let is_floor = claim.against == Against::Floor;
+        let is_wanted = is_floor || wanted.len() <= ROUNDS;
+        // An expectation decides the verdict: only what misses it at several times misses it.
+        let pauses = if is_floor && !has_floor { REPETITIONS * budget.before_visit() } else { 0 };
+        if is_wanted && budget.take(pauses + REPETITIONS * (wanted.len() - rounds.len())) {
+            has_floor |= is_floor;
+            rounds = wanted;
+            claims.push((*claim, *why));
+        } else if is_floor {
+            unknown.push((*claim, Reason::NoTime));
+        }
+    }
+    Chosen { claims, rounds, unknown, has_floor }
+}
+
+/// Returns the claim that a place is below the expectation, if it is in isolation or under load,
+/// and so little that noise may explain it.
+fn open(model: &Model, claim: &Claim, why: Why, effect: Option<f64>) -> Option<(Claim, Reason)> {
+    let isolated = if let Why::Isolation(effect) = why { Some(effect) } else { None };
+    let is_below = [isolated, effect].into_iter().flatten().any(|effect| effect < 0.0);
+    let is_open = claim.against == Against::Floor && is_below;
+    is_open.then(|| (*claim, Reason::WithinNoise(model.margin(claim.place))))
+}
+
+/// Measures rounds again, each with its number. With pauses, each repetition is a visit.
 fn measure(
     models: &[Model],
-    rounds: impl Iterator<Item = (usize, Pairs)>,
+    rounds: &[(usize, Pairs)],
+    has_pauses: bool,
     probe: &mut AnyProbe<'_>,
     counts: &mut Measurements,
 ) -> Result<Vec<Again>, Stopped> {
     let mut again = Vec::new();
-    for (round, pairs) in rounds {
-        for _ in 0..REPETITIONS {
-            let asked = Round { purpose: Purpose::UnderLoad { round }, pairs: pairs.clone() };
+    let hosts: BTreeSet<usize> = rounds.iter().flat_map(|(_, pairs)| pairs).flatten().copied().collect();
+    let hosts: Vec<usize> = hosts.into_iter().collect();
+    for _ in 0..REPETITIONS {
+        if has_pauses && !hosts.is_empty() {
+            probe.visit(&hosts)?;
+        }
+        for (round, pairs) in rounds {
+            let asked = Round { purpose: Purpose::UnderLoad { round: *round }, pairs: pairs.clone() };
             let measured = probe.round(&asked)?;
             counts.under_load += pairs.len();
             let common = |model: &Model| {

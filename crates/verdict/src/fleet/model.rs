@@ -3,7 +3,7 @@
 use super::baseline::Baseline;
 use super::cells::Cell;
 use super::distance::Distances;
-use super::examined::{Effects, Judged, Reason, Way};
+use super::examined::{Effects, Judged, Place, Reason, Way};
 use super::fit::Fit;
 use super::hosts::Hosts;
 use super::options::{Level, Options};
@@ -112,6 +112,15 @@ impl Model {
     /// Whether there is a stated expectation.
     pub(super) fn has_floor(&self) -> bool {
         self.floor.is_some()
+    }
+
+    /// From how far below the expectation on a place is named; 0 if nothing tells the noise.
+    pub(super) fn margin(&self, place: Place) -> f64 {
+        let cells = match place {
+            Place::Fleet | Place::Network(_) => self.table.fitted.len(),
+            _ => 1,
+        };
+        self.scales.map_or(0.0, |scales| scales.noise(cells))
     }
 
     /// The effect of a host.

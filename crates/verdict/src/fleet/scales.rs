@@ -102,6 +102,15 @@ impl Scales {
         self.level.least.max(self.pair_z * self.cell * factor).max(self.least_pair)
     }
 
+    /// How far the middle of this many cells may be from the truth by the noise of measurements
+    /// alone, of any host or pair of the fleet. In isolation and under load, a place is measured
+    /// about as often as a cell, whatever its number of cells.
+    pub(super) fn noise(&self, cells: usize) -> f64 {
+        let cells = cells.max(1) as f64;
+        let factor = if cells > 1.0 { (MEDIAN / cells.sqrt()).min(1.0) } else { 1.0 };
+        self.pair_z.max(self.host_z) * self.cell * factor
+    }
+
     /// Raises the threshold of a pair to this one.
     pub(super) fn raise_pair(&mut self, threshold: f64) {
         self.least_pair = self.least_pair.max(threshold);
