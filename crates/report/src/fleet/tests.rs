@@ -195,6 +195,20 @@ fn pairs_across_groups_are_compared_with_those_within() {
 }
 
 #[test]
+fn what_noise_may_explain_is_said_with_its_size() {
+    let fleet = fleet(8, "all-pairs", Some(9.8e8));
+    let (question, found) = examined(&fleet, |from, to, _| if [from, to] == [1, 6] { 0.975 } else { 1.0 });
+    assert_eq!(found.verdict, Verdict::Undecided);
+    let line = Words::new(&fleet, &question, &found).undecided(&found.undecided[0]);
+    let start = "n1 - n6: throughput: it is nearer to the limit than noise can tell, which is 2.";
+    assert!(line.starts_with(start), "{line}");
+    assert!(
+        line.ends_with(" %: measure for longer (-D, -n), or state a limit that is not as near"),
+        "{line}"
+    );
+}
+
+#[test]
 fn what_is_expected_of_members_is_a_number_for_each() {
     let mut fleet = fleet(4, "ring", None);
     fleet.quantities[1].expected_of = vec![1e9, 5e8, 1e9, 1e9];
