@@ -11,6 +11,8 @@ pub(super) struct Layout {
     /// What is wrong, by the names of cases.
     pub(super) cases: &'static [&'static str],
     pub(super) schedule: &'static str,
+    /// The passes over the schedule, unless they are the usual ones.
+    pub(super) passes: Option<usize>,
     /// The devices of each host, which are members.
     devices: usize,
     /// Whether these are rails that do not reach each other.
@@ -47,6 +49,7 @@ const LIKE_USUAL: Layout = Layout {
     members: 0,
     cases: &[],
     schedule: "all-pairs",
+    passes: None,
     devices: 1,
     is_separate: false,
     leaf: 0,
@@ -56,13 +59,35 @@ const LIKE_USUAL: Layout = Layout {
 
 /// The layouts of further rows. Random rounds measure a part of the pairs, so no pair is promised
 /// to be named.
-pub(super) static LAYOUTS: [Layout; 7] = [
+pub(super) static LAYOUTS: [Layout; 10] = [
     Layout {
         name: "random",
         members: 64,
         cases: &["none", "send", "both", "group"],
         schedule: "random",
         leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "isolated",
+        members: 8,
+        cases: &["none", "send", "both", "pair"],
+        schedule: "isolated",
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "two passes",
+        members: 8,
+        cases: &["none", "send", "both", "pair"],
+        passes: Some(2),
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "one pass",
+        members: 32,
+        cases: &["none", "send", "both", "pair", "group"],
+        passes: Some(1),
+        leaf: 4,
         ..LIKE_USUAL
     },
     Layout {
@@ -144,6 +169,7 @@ impl Layout {
     pub(super) fn options(&self, quantities: Vec<Quantity>, earlier: Option<Vec<Cell>>) -> Options {
         let mut options = Options::new(quantities, Schedule::named(self.schedule).expect("a schedule"));
         options.quantities[0].baseline = earlier;
+        options.passes = self.passes.or(options.passes);
         if self.compared == Compared::Limit {
             options.quantities[0].floor = Some(vec![self.limit.ln(); self.members]);
         }
