@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::record::{Axes, LatencyKind};
 use crate::selection::{self, Selection};
-use crate::units;
+use crate::units::time_ns;
 
 /// One table or chart of a report, described by the axes of the points that it shows.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -94,13 +94,8 @@ pub struct Figure {
 
 /// Reads two times, each a number of ns or a text such as `10us`.
 fn limits_ns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u64; 2]>, D::Error> {
-    let times = <[serde_json::Value; 2]>::deserialize(deserializer)?;
-    let time = |value: &serde_json::Value| match value.as_str() {
-        Some(text) => u64::try_from(units::parse_duration(text).ok()?.as_nanos()).ok(),
-        None => value.as_u64(),
-    };
-    let [from, to] = &times;
-    let both = time(from).zip(time(to)).map(|(from, to)| [from, to]);
+    let [from, to] = <[serde_json::Value; 2]>::deserialize(deserializer)?;
+    let both = time_ns(&from).zip(time_ns(&to)).map(|(from, to)| [from, to]);
     both.map(Some).ok_or_else(|| D::Error::custom("expected two times, such as [0, \"10us\"]"))
 }
 

@@ -17,7 +17,7 @@ mod size;
 mod tests;
 
 pub use counts::{COUNTS_MAX, parse_count, parse_counts};
-pub use duration::{format_duration, parse_duration};
+pub use duration::{format_duration, parse_duration, time_ns};
 pub use percent::parse_percent;
 pub use rate::{parse_rate, parse_rate_hz};
 pub use size::{format_size, parse_size, parse_sizes};

@@ -69,21 +69,23 @@ impl Placing {
         self.placed.extend(Placed::of(point));
     }
 
-    /// Returns the text below the tables; it is empty for a single point, whose mark says all. Rows
-    /// that were printed as they were measured may lack a mark.
+    /// Returns the text that stands below the tables. A single point needs none: its mark says
+    /// everything. `has_early_rows` tells whether rows were printed before the run had ended: such
+    /// a row may lack its mark.
     pub(crate) fn rest(&self, has_early_rows: bool) -> String {
         let Some(verdict) = Verdict::of(&self.placed).filter(|verdict| verdict.compared > 1) else {
             return String::new();
         };
         let headline = verdict.headline().map(|headline| format!("\n ! {headline}\n")).unwrap_or_default();
+        if verdict.late == 0 || !has_early_rows {
+            return headline;
+        }
         let points = if verdict.late == 1 { "point above is" } else { "points above are" };
-        let late = match verdict.late {
-            late if late > 0 && has_early_rows => format!(
-                "\n ! {late} {points} unstable without a mark: the core-to-core latency became much better later in the run\n"
-            ),
-            _ => String::new(),
-        };
-        headline + &late
+        let late = verdict.late;
+        format!(
+            "{headline}\n ! {late} {points} unstable without a mark: the core-to-core latency became much better later in the \
+             run\n"
+        )
     }
 
     /// Writes the latencies for later runs. If that fails, later runs know less, which harms no

@@ -71,6 +71,10 @@ impl AxisRow {
             Value::String(text) => read(text).map_err(|error| Fault::Unreadable(error.to_string())),
             _ => item.as_u64().map(|number| vec![number]).ok_or_else(wrong),
         };
+        let below_2_32 = |numbers: Vec<u64>, why: &str| {
+            let is_short = numbers.iter().all(|number| u32::try_from(*number).is_ok());
+            is_short.then_some(numbers).ok_or_else(|| Fault::Unreadable(format!("{item} {why}")))
+        };
         let numbers = match self.kind {
             Kind::Choice(variants) => {
                 let words = variants.iter().map(|variant| variant.word);
@@ -101,11 +105,7 @@ impl AxisRow {
             }
             Kind::Bytes => {
                 let read = |text: &str| Ok(vec![units::parse_size(text)?]);
-                let bytes = numbers(read)?;
-                if bytes.iter().any(|bytes| *bytes > u64::from(u32::MAX)) {
-                    return Err(Fault::Unreadable(format!("{item} is not below 4GiB")));
-                }
-                bytes
+                below_2_32(numbers(read)?, "is not below 4GiB")?
             }
             Kind::Whole => vec![whole(item).ok_or_else(wrong)?],
             Kind::Count => match item.as_str() {
@@ -116,11 +116,8 @@ impl AxisRow {
                 None => vec![whole(item).ok_or_else(wrong)?],
             },
             Kind::Micros => {
-                let micros = numbers(|text| Ok(vec![nanoseconds(text)?.div_ceil(1000)]))?;
-                if micros.iter().any(|micros| *micros > u64::from(u32::MAX)) {
-                    return Err(Fault::Unreadable(format!("{item} is too long")));
-                }
-                micros
+                let read = |text: &str| Ok(vec![nanoseconds(text)?.div_ceil(1000)]);
+                below_2_32(numbers(read)?, "is too long")?
             }
             Kind::Pause => numbers(|text| Ok(vec![nanoseconds(text)?]))?,
             Kind::Rate => numbers(|text| Ok(vec![units::parse_rate(text)?]))?,

@@ -42,19 +42,12 @@ impl<'a> Key<'a> {
 
     pub(super) fn times_ns(self) -> Result<Vec<u64>, Error> {
         let expected = "a list of whole numbers of nanoseconds, or of durations such as \"10us\"";
-        let items = match &self.entry.node {
-            Node::Leaf(Value::Array(items)) => items.clone(),
-            Node::Leaf(item @ (Value::Number(_) | Value::String(_))) => vec![item.clone()],
-            _ => return Err(self.wrong_type(expected)),
+        let times: Option<Vec<u64>> = match &self.entry.node {
+            Node::Leaf(Value::Array(items)) => items.iter().map(units::time_ns).collect(),
+            Node::Leaf(item) => units::time_ns(item).map(|time| vec![time]),
+            _ => None,
         };
-        let time = |item: &Value| match item {
-            Value::String(text) => {
-                let time = units::parse_duration(text).ok()?;
-                u64::try_from(time.as_nanos()).ok()
-            }
-            _ => item.as_u64(),
-        };
-        items.iter().map(|item| time(item).ok_or_else(|| self.wrong_type(expected))).collect()
+        times.ok_or_else(|| self.wrong_type(expected))
     }
 
     pub(super) fn size(self) -> Result<u64, Error> {

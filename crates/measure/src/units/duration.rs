@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::number;
 use crate::{Error, Result};
 
@@ -10,6 +12,15 @@ use crate::{Error, Result};
 /// seconds.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     read_duration(text).map_err(|why| Error::Duration { text: text.to_owned(), why })
+}
+
+/// Reads a time of a plan in ns: a whole number of them, or a duration such as `"10us"`. `None` if
+/// it is neither, or longer than 584 years.
+pub fn time_ns(value: &Value) -> Option<u64> {
+    match value.as_str() {
+        Some(text) => u64::try_from(parse_duration(text).ok()?.as_nanos()).ok(),
+        None => value.as_u64(),
+    }
 }
 
 /// Writes a duration in the largest unit up to the second that divides it: `5s`, `1500ms`.

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -320,36 +321,43 @@ fn finished(directory: &Path) -> Option<RunReader> {
 fn wait(child: &mut Child, interrupt: &Interrupt, time: Duration) -> io::Result<Waited> {
     let pid = Pid::from_child(child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut until = Deadline::after(time);
-    let mut is_told = false;
-    let mut is_late = false;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(if is_late { Waited::TooLong } else { Waited::Ended(status) });
+    if let Some(status) = ended(child, &pidfd, Some(interrupt), time)? {
+        return Ok(Waited::Ended(status));
+    }
+    let received = interrupt.received();
+    let signal = if received == Some("SIGINT") { Signal::INT } else { Signal::TERM };
+    // A child that has ended meanwhile needs no signal.
+    let _ = kill_process(pid, signal);
+    let status = match ended(child, &pidfd, None, GRACE)? {
+        Some(status) => status,
+        None => {
+            child.kill()?;
+            child.wait()?
         }
-        let ended = PollFd::new(&pidfd, PollFlags::IN);
-        let signal = PollFd::new(interrupt, PollFlags::IN);
-        // A pipe that a signal has filled stays readable.
-        let mut watched = if is_told { vec![ended] } else { vec![ended, signal] };
+    };
+    Ok(if received.is_some() { Waited::Ended(status) } else { Waited::TooLong })
+}
+
+/// Waits until a child has ended; none if its time is over first, or a signal arrives.
+fn ended(
+    child: &mut Child,
+    pidfd: &OwnedFd,
+    interrupt: Option<&Interrupt>,
+    time: Duration,
+) -> io::Result<Option<ExitStatus>> {
+    let until = Deadline::after(time);
+    loop {
+        let status = child.try_wait()?;
+        let is_told = interrupt.is_some_and(|interrupt| interrupt.received().is_some());
+        if status.is_some() || is_told || until.is_over() {
+            return Ok(status);
+        }
+        let mut watched = vec![PollFd::new(pidfd, PollFlags::IN)];
+        watched.extend(interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
         match poll(&mut watched, Some(&until.timespec())) {
             Err(Errno::INTR) => {}
             polled => drop(polled?),
         }
-        let signal = match interrupt.received() {
-            _ if is_told && !until.is_over() => continue,
-            _ if is_told => Signal::KILL,
-            Some("SIGINT") => Signal::INT,
-            Some(_) => Signal::TERM,
-            None if until.is_over() => {
-                is_late = true;
-                Signal::TERM
-            }
-            None => continue,
-        };
-        // A child that has ended meanwhile needs no signal.
-        let _ = kill_process(pid, signal);
-        is_told = true;
-        until = Deadline::after(GRACE);
     }
 }
 

@@ -1,7 +1,6 @@
 //! `rdmascope compare` and `rdmascope trend`, as users run them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -268,9 +267,7 @@ fn wrong_use_is_refused_in_a_sentence() {
         ended.stderr.contains("'lat send --local --none' ended with status 2: unexpected argument '--none'"),
         "{ended:?}"
     );
-    let slow = scratch.write("slow", "#!/bin/sh\nexec sleep 600\n");
-    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
-    let slow = slow.display().to_string();
+    let slow = scratch.write_script("slow", "#!/bin/sh\nexec sleep 600\n").display().to_string();
     let ended = by_turns(&scratch, "2", [&slow, &slow], "slow-turns", &["--turn-timeout", "500ms"]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("did not end within 500ms and was stopped: give more with"), "{ended:?}");

@@ -171,8 +171,7 @@ fn the_service_writes_metrics_and_keeps_the_last_ones() {
     assert_eq!(metrics(), last, "nothing was measured");
     // A stand-in for a measurement of which some points failed: its record is whole.
     let some = "#!/bin/sh\n\"$REAL\" \"$@\" || exit\n[ \"$1\" = export ] || exit 4\n";
-    let some = scratch.write("some", some);
-    fs::set_permissions(&some, fs::Permissions::from_mode(0o755)).unwrap();
+    let some = scratch.write_script("some", some);
     let mut command = scratch.command(contrib("systemd/rdmascope-textfile"));
     command.args(["lat", "send", "--local", "-n", "100", "-s", "4096"]);
     command.env("RDMASCOPE", some).env("REAL", *PROGRAM).env("TEXTFILE_DIRECTORY", scratch.at("textfile"));
@@ -317,8 +316,7 @@ fn a_fleet_reaches_pods_through_a_stand_in_for_kubectl() {
     let bin = scratch.at("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(*PROGRAM, bin.join("rdmascope")).unwrap();
-    let kubectl = scratch.write("bin/kubectl", KUBECTL);
-    fs::set_permissions(kubectl, fs::Permissions::from_mode(0o755)).unwrap();
+    scratch.write_script("bin/kubectl", KUBECTL);
     let mut command = scratch.command("sh");
     command.arg(contrib("kubernetes/fleet.sh"));
     command.args(["tcp", "--passes", "1", "-n", "50", "-D", "20ms", "--visits-apart", "0", "--out", "fleet"]);

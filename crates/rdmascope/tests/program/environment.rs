@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -289,9 +289,7 @@ fn with_tuned(scratch: &Scratch) -> PathBuf {
         log = scratch.at("tuned.log").display(),
         active = scratch.at("host/etc/tuned/active_profile").display(),
     );
-    let path = bin.join("tuned-adm");
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    scratch.write_script("bin/tuned-adm", script);
     bin
 }
 

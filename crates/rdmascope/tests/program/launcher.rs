@@ -2,7 +2,6 @@
 //! ones, or none.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -74,8 +73,7 @@ fn each_number_of_ranks_has_a_launch() {
 fn what_stands_before_the_launcher_is_told_the_number_of_ranks() {
     let scratch = Scratch::alone();
     scratch.write("allocate.sh", "echo \"$1\" > allocated; shift; exec \"$@\"");
-    scratch.write("mpirun", format!("#!/bin/sh\n{LAUNCHER}"));
-    fs::set_permissions(scratch.at("mpirun"), fs::Permissions::from_mode(0o755)).unwrap();
+    scratch.write_script("mpirun", format!("#!/bin/sh\n{LAUNCHER}"));
     let ended = launch(&scratch, "sh allocate.sh {ranks} ./mpirun {ranks} {ranks}", &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert_eq!(fs::read_to_string(scratch.at("allocated")).unwrap(), "2\n");

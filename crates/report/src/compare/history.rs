@@ -35,7 +35,9 @@ impl<'a> History<'a> {
         for session in by_start(asked.history) {
             // A later session may have what the new side has.
             if session.start() > first {
-                history.left_out.push(format!("{}: it is later than the base", plain(session.name)));
+                history
+                    .left_out
+                    .push(format!("{}: this session started after the base", plain(session.name)));
                 continue;
             }
             // A session of another machine or of other settings says nothing about these.

@@ -137,7 +137,10 @@ fn a_history_of_this_machine_gives_sessions_their_floor() {
     assert_eq!(verdict(&wild), (5, Word::Undecided));
     let later: Vec<_> = (7..=14).map(|day| side(day, &[], &[2], 1000)).collect();
     let found = compare(&asked([&sides[0], &sides[1]], &sessions(&later))).unwrap();
-    assert_eq!(found.left_out, ["side: it is later than the base"; 4], "those of days 11 to 14");
+    assert_eq!(
+        found.left_out, ["side: this session started after the base"; 4],
+        "the sessions of days 11 to 14"
+    );
     let other = [("/devices/0/name", json!("d1"))];
     let elsewhere: Vec<_> = (1..=5).map(|day| side(day, &other, &[2], 1000)).collect();
     assert_eq!(verdict(&elsewhere), (0, Word::Differs));

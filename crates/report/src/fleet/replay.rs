@@ -217,8 +217,8 @@ pub fn lasting(
     verdict::fleet::lasting(&question.hosts, &question.options, &mut replay)
 }
 
-/// Returns the points of a run that comparisons and metrics use: all points, or of a fleet those
-/// that its schedule measured, whose pairs are repetitions of one point.
+/// Returns the points of a run that comparisons and metrics use. Of a fleet, these are the points
+/// that its schedule measured, and all pairs are repetitions of one point.
 pub fn compared<'p>(run: &Run, points: &'p [Point]) -> Cow<'p, [Point]> {
     match &run.fleet {
         Some(fleet) => Cow::Owned(scheduled(fleet, points)),

@@ -13,13 +13,23 @@ pub(super) struct Claim {
     pub(super) against: Against,
     /// Its effect in the screening; against a floor, its value minus the floor.
     pub(super) screened: f64,
-    /// It is named if its effect is below this.
+    /// It is suspect near this effect. Below it, it is named against the others; against a floor,
+    /// [`Claim::named_below`] tells.
     pub(super) bound: f64,
     /// The number of its cells.
     pub(super) peers: usize,
 }
 
 impl Claim {
+    /// The effect below which it is named, or missed under load. Against a floor, that is further
+    /// down than the bound: noise may explain what is between them.
+    pub(super) fn named_below(&self, model: &Model) -> f64 {
+        match self.against {
+            Against::Others => self.bound,
+            Against::Floor => -model.margin(self.place),
+        }
+    }
+
     /// Whether it is about one pair, which contains no other place.
     pub(super) fn is_pair(&self) -> bool {
         matches!(self.place, Place::Pair { .. })

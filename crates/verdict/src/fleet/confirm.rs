@@ -115,16 +115,12 @@ impl Case<'_> {
             let visited = self.visit(&ground, experiments, probe, counts)?;
             let elsewhere = self.confirm(&visited, &stay, &mut outcome);
             let known = open.iter().chain(outcome.cleared.iter().map(|(claim, _)| claim));
-            let mut known: BTreeSet<_> = known.map(key).collect();
-            let is_named = |claim: &Claim| {
-                let is_it = |culprit: &&Culprit| {
-                    (culprit.place, culprit.quantity, culprit.against)
-                        == (claim.place, claim.quantity, claim.against)
-                };
-                outcome.culprits.iter().any(|culprit| is_it(&culprit))
-            };
+            let named = outcome.culprits.iter().flat_map(|culprit| {
+                ways(true).iter().map(|&way| (culprit.quantity, culprit.place, way, culprit.against))
+            });
+            let mut known: BTreeSet<_> = known.map(key).chain(named).collect();
             // Both hosts of a pair may be cleared at the same time.
-            open.extend(elsewhere.into_iter().filter(|claim| !is_named(claim) && known.insert(key(claim))));
+            open.extend(elsewhere.into_iter().filter(|claim| known.insert(key(claim))));
         }
         Ok(outcome)
     }
@@ -345,10 +341,8 @@ fn evidence(
         };
         let visits: Vec<Option<f64>> = visited.given.iter().map(effect).collect();
         let confirmed = middle(visits.iter().copied().flatten().collect());
-        let bound = match (claim, against) {
-            (Some(claim), Against::Others) => claim.bound,
-            _ => least(model, against, claims[0].place),
-        };
+        let bound =
+            claim.map_or_else(|| least(model, against, claims[0].place), |claim| claim.named_below(model));
         Some(Evidence {
             screened: claim
                 .map_or_else(|| screened(hosts, model, claims[0], way), |claim| Some(claim.screened)),

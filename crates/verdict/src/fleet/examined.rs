@@ -258,6 +258,16 @@ pub enum Why {
     NoTime,
 }
 
+impl Why {
+    /// The effect in isolation, if it was measured there.
+    pub(super) fn isolated(self) -> Option<f64> {
+        match self {
+            Self::Isolation(effect) => Some(effect),
+            _ => None,
+        }
+    }
+}
+
 /// What is slow only while others are measured too.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Congestion {

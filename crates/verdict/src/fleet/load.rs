@@ -67,18 +67,16 @@ pub(super) fn look(
             let is_under_load =
                 again.iter().any(|Again { pair: [a, b], .. }| is_of(hosts, claim.place, *a, *b).is_some());
             let is_floor = claim.against == Against::Floor;
-            unknown.extend((is_under_load && is_floor).then_some((claim, Reason::NotConfirmable)));
-            unknown.extend(open(&models[claim.quantity], &claim, why, None).filter(|_| !is_under_load));
+            unknown.extend(match is_under_load {
+                true => is_floor.then_some((claim, Reason::NotConfirmable)),
+                false => open(&models[claim.quantity], &claim, why, None),
+            });
             continue;
         };
-        let isolated = if let Why::Isolation(effect) = why { Some(effect) } else { None };
-        let Claim { quantity, place, way, against, screened, bound, .. } = claim;
-        let bound = match against {
-            Against::Others => bound,
-            Against::Floor => -models[quantity].margin(place),
-        };
+        let Claim { quantity, place, way, against, screened, .. } = claim;
+        let isolated = why.isolated();
         let congestion = Congestion { quantity, place, way, against, screened, again: effect, isolated };
-        match screened.max(effect) < bound {
+        match screened.max(effect) < claim.named_below(&models[quantity]) {
             true => found.push((claim, congestion)),
             false => unknown.extend(open(&models[quantity], &claim, why, Some(effect))),
         }
@@ -146,8 +144,7 @@ fn choose(hosts: &Hosts, models: &[Model], cleared: &[(Claim, Why)], budget: &mu
 /// Returns the claim that a place is below the expectation, if it is in isolation or under load,
 /// and so little that noise may explain it.
 fn open(model: &Model, claim: &Claim, why: Why, effect: Option<f64>) -> Option<(Claim, Reason)> {
-    let isolated = if let Why::Isolation(effect) = why { Some(effect) } else { None };
-    let is_below = [isolated, effect].into_iter().flatten().any(|effect| effect < 0.0);
+    let is_below = why.isolated().into_iter().chain(effect).any(|effect| effect < 0.0);
     let is_open = claim.against == Against::Floor && is_below;
     is_open.then(|| (*claim, Reason::WithinNoise(model.margin(claim.place))))
 }

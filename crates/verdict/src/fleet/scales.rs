@@ -106,9 +106,8 @@ impl Scales {
     /// alone, of any host or pair of the fleet. In isolation and under load, a place is measured
     /// about as often as a cell, whatever its number of cells.
     pub(super) fn noise(&self, cells: usize) -> f64 {
-        let cells = cells.max(1) as f64;
-        let factor = if cells > 1.0 { (MEDIAN / cells.sqrt()).min(1.0) } else { 1.0 };
-        self.pair_z.max(self.host_z) * self.cell * factor
+        let of_middle = (MEDIAN / (cells.max(1) as f64).sqrt()).min(1.0);
+        self.pair_z.max(self.host_z) * self.cell * of_middle
     }
 
     /// Raises the threshold of a pair to this one.

@@ -15,6 +15,7 @@ pub(crate) mod switch;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -98,6 +99,13 @@ impl Scratch {
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.at(name);
         fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Writes a script that can be run, and returns its path.
+    pub(crate) fn write_script(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.write(name, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
 

@@ -140,8 +140,8 @@ fn a_floor_that_is_missed_under_load_alone_is_not_met() {
     assert_eq!(unknown.verdict, Verdict::Undecided);
 }
 
-/// A pair of a fleet without noise, whose scale is the least one: 0.5 %, times the quantile for all
-/// cells.
+/// The pair is 1 % below its floor. The margin is that of the least scale, 0.5 %, times the
+/// quantile for all cells of the fleet, since the noise of this world is less.
 #[test]
 fn what_noise_may_explain_is_neither_missed_nor_met() {
     let options = expecting("all-pairs", 0.9);
