@@ -9,7 +9,7 @@ use measure::units::format_duration;
 use super::arguments::FleetArguments;
 
 /// The share of the time that is kept for measuring suspects, beside the time between their visits.
-const FOR_SUSPECTS: u32 = 4;
+const FOR_SUSPECTS: u32 = 3;
 /// Three visits and what is measured in them fit into the time if each begins this share of it
 /// after what was measured before.
 const BEFORE_VISIT: u32 = 8;
@@ -104,11 +104,11 @@ mod tests {
             time.limits.map(|[schedule, _]| schedule.remaining().as_secs_f64().ceil())
         };
         assert_eq!(scheduled("--local 4"), None);
-        // 600 s less 3 times 60 s and a quarter.
-        assert_eq!(scheduled("--local 4 --time 10min"), Some(270.0));
-        // 120 s less 3 times 15 s and a quarter.
-        assert_eq!(scheduled("--local 4 --time 2min"), Some(45.0));
-        assert_eq!(scheduled("--local 4 --time 2min --visits-apart 0"), Some(90.0));
+        // 600 s less 3 times 60 s and a third.
+        assert_eq!(scheduled("--local 4 --time 10min"), Some(220.0));
+        // 120 s less 3 times 15 s and a third.
+        assert_eq!(scheduled("--local 4 --time 2min"), Some(35.0));
+        assert_eq!(scheduled("--local 4 --time 2min --visits-apart 0"), Some(80.0));
         assert_eq!(scheduled("--local 4 --time 2min --schedule ring"), Some(120.0));
         assert_eq!(warning(&FleetArguments::parsed("--local 4 --time 10min")), None);
         let said = warning(&FleetArguments::parsed("--local 4 --time 2min")).expect("visits are closer");

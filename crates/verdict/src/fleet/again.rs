@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::budget::Cost;
 use super::claim::Claim;
 use super::examined::{Against, Measurements, Place, Way, Why};
 use super::ground::{Ground, Levels};
@@ -18,17 +17,12 @@ const LEAVES: f64 = 0.5;
 /// One of this number of hosts is busy at most: few enough that the pairs do not slow each other.
 const HOSTS_PER_PAIR: usize = 8;
 
-/// The rounds of a second look at the pairs of claims.
-pub(super) fn cost(
-    models: &[Model],
-    ground: &Ground,
-    claims: &[Claim],
-) -> Cost<impl Fn(Place) -> usize + use<>> {
+/// The number of rounds of a second look at places: 0 unless some are pairs.
+pub(super) fn cost(models: &[Model], ground: &Ground, places: &[Place]) -> usize {
     let at_once = at_once(models[0].count);
-    let pairs: Steps = claims.iter().filter_map(|claim| pair(claim.place)).collect();
-    let levels = ground.level_pairs(pairs.iter()).len();
-    let of = |place| pair(place).map_or(0, |_| REPETITIONS);
-    Cost { once: levels.div_ceil(at_once), of, at_once }
+    let pairs: BTreeSet<[usize; 2]> = places.iter().copied().filter_map(pair).collect();
+    let levels = alone(ground.level_pairs(pairs.iter()));
+    lanes::rounds(&levels, at_once) + REPETITIONS * lanes::rounds(&alone(pairs), at_once)
 }
 
 /// How many pairs are measured at the same time.
@@ -50,11 +44,10 @@ pub(super) fn look(
     }
     let at_once = at_once(models[0].count);
     let level_pairs = ground.level_pairs(places.iter());
-    let level_series: Vec<Steps> = level_pairs.iter().map(|&pair| vec![pair]).collect();
     let purpose = Purpose::Again { repetition: 0 };
-    let given = lanes::run(probe, &level_series, at_once, purpose, counts)?;
+    let given = lanes::run(probe, &alone(level_pairs.iter().copied()), at_once, purpose, counts)?;
     let levels = Levels::new(models, &level_pairs, &given.concat());
-    let series: Vec<Steps> = places.iter().map(|&pair| vec![pair]).collect();
+    let series = alone(places.iter().copied());
     let mut measured: BTreeMap<[usize; 2], Vec<Measured>> = BTreeMap::new();
     for repetition in 0..REPETITIONS {
         let given = lanes::run(probe, &series, at_once, Purpose::Again { repetition }, counts)?;
@@ -72,6 +65,11 @@ pub(super) fn look(
         (middle > LEAVES * claim.bound).then_some(Why::Again(middle))
     };
     Ok(claims.iter().map(why).collect())
+}
+
+/// A series of one step for each pair: they have no order.
+fn alone(pairs: impl IntoIterator<Item = [usize; 2]>) -> Vec<Steps> {
+    pairs.into_iter().map(|pair| vec![pair]).collect()
 }
 
 /// The hosts of a pair.

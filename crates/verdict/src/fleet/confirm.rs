@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::again;
-use super::budget::{Budget, Cost};
+use super::budget::Budget;
 use super::cells::Cell;
 use super::claim::{Claim, pair_claim, ways};
 use super::claims::suspect;
@@ -21,12 +21,15 @@ use super::robust::median;
 
 /// Visits of each suspect. It is named if two of three were slow.
 const VISITS: usize = 3;
+/// The most looks at a suspect pair before the visits.
+const LOOKS: usize = 3;
 /// Good partners of a host, and of a pair.
 const PARTNERS_OF_HOST: usize = 8;
 const PARTNERS_OF_PAIR: usize = 6;
 /// The members of a group, the pairs between two groups and the pairs of a fleet that stand for
 /// all.
 const MEMBERS: usize = 8;
+const PARTNERS_OF_MEMBER: usize = 5;
 const REPETITIONS_OF_MEMBER: usize = 3;
 const PAIRS_BETWEEN: usize = 6;
 /// Partners of a pair that stands for two groups, each once.
@@ -71,47 +74,30 @@ impl Case<'_> {
         let mut outcome = Outcome::default();
         let mut open = claims;
         while !open.is_empty() {
+            let no_time = outcome.cleared.iter().filter(|(_, why)| matches!(why, Why::NoTime));
+            let no_time = no_time.map(|(claim, _)| *claim).filter(|claim| !claim.is_pair());
+            let no_time: Vec<Claim> = no_time.collect();
             open.retain(|claim| {
                 let explained = self.explained(&outcome.culprits, claim).map(Why::Explained);
-                outcome.cleared.extend(explained.map(|why| (*claim, why)));
-                explained.is_none()
+                // A part may be slow because the whole is.
+                let why = explained.or_else(|| self.is_part(&no_time, claim).then_some(Why::NoTime));
+                outcome.cleared.extend(why.map(|why| (*claim, why)));
+                why.is_none()
             });
             let ground = self.ground(&open, &outcome.culprits);
             // Most claims are about pairs, which contain nothing.
-            let outer: Vec<&Claim> = open.iter().filter(|claim| !claim.is_pair()).collect();
-            let is_first = |claim: &Claim| {
-                let is_part = |other: &Claim| {
-                    other.quantity == claim.quantity
-                        && other.against == claim.against
-                        && contains(self.hosts, other.place, claim.place)
-                };
-                !outer.iter().any(|other| is_part(other))
-            };
-            let (ready, later): (Vec<Claim>, Vec<Claim>) = open.iter().copied().partition(is_first);
+            let outer: Vec<Claim> = open.iter().copied().filter(|claim| !claim.is_pair()).collect();
+            let (later, ready): (Vec<Claim>, Vec<Claim>) =
+                open.into_iter().partition(|claim| self.is_part(&outer, claim));
             open = later;
-            let cost = again::cost(self.models, &ground, &ready);
-            let (ready, late) = budget.split(ready, &cost);
+            let stay = self.look(&ground, ready, &mut outcome.cleared, probe, counts, budget)?;
+            let experiments = self.experiments(&ground, &stay);
+            let (stay, late) = budget.split(stay, 0, self.cost(&ground, &experiments, budget.before_visit()));
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
-            let whys = again::look(self.models, &ground, &ready, probe, counts)?;
-            let mut stay = Vec::new();
-            for (claim, why) in ready.into_iter().zip(whys) {
-                match why {
-                    Some(why) => outcome.cleared.push((claim, why)),
-                    None => stay.push(claim),
-                }
-            }
-            let experiment = |claim: &Claim| (claim.place, self.experiment(&ground, claim.place));
-            let mut experiments: BTreeMap<Place, Experiment> = stay.iter().map(experiment).collect();
-            let all: Steps = experiments.values().flat_map(Experiment::steps).collect();
-            let before = budget.before_visit() + ground.level_pairs(all.iter()).len();
-            let cost = Cost {
-                once: VISITS.saturating_mul(before),
-                of: |place| VISITS * experiments[&place].steps().len(),
-                at_once: self.at_once(),
-            };
-            let (stay, late) = budget.split(stay, &cost);
-            outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
-            experiments.retain(|place, _| stay.iter().any(|claim| claim.place == *place));
+            let experiments: BTreeMap<Place, Experiment> = experiments
+                .into_iter()
+                .filter(|(place, _)| stay.iter().any(|claim| claim.place == *place))
+                .collect();
             let visited = self.visit(&ground, experiments, probe, counts)?;
             let elsewhere = self.confirm(&visited, &stay, &mut outcome);
             let known = open.iter().chain(outcome.cleared.iter().map(|(claim, _)| claim));
@@ -123,6 +109,70 @@ impl Case<'_> {
             open.extend(elsewhere.into_iter().filter(|claim| known.insert(key(claim))));
         }
         Ok(outcome)
+    }
+
+    /// Looks at suspect pairs again. Returns the claims that stay, of other places all. If there is
+    /// too little time to measure these in isolation, further looks let most of those leave that
+    /// noise has made suspect, and cost little.
+    fn look(
+        &self,
+        ground: &Ground,
+        claims: Vec<Claim>,
+        cleared: &mut Vec<(Claim, Why)>,
+        probe: &mut AnyProbe<'_>,
+        counts: &mut Measurements,
+        budget: &mut Budget,
+    ) -> Result<Vec<Claim>, Stopped> {
+        let outer: Vec<Claim> = claims.iter().copied().filter(|claim| !claim.is_pair()).collect();
+        let for_outer = self.cost_of(ground, &outer, budget);
+        let mut open = claims;
+        for _ in 0..LOOKS {
+            let (ready, late) =
+                budget.split(open, for_outer, |places| again::cost(self.models, ground, places));
+            cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
+            let whys = again::look(self.models, ground, &ready, probe, counts)?;
+            open = Vec::new();
+            for (claim, why) in ready.into_iter().zip(whys) {
+                match why {
+                    Some(why) => cleared.push((claim, why)),
+                    None => open.push(claim),
+                }
+            }
+            if budget.holds(self.cost_of(ground, &open, budget)) {
+                break;
+            }
+        }
+        Ok(open)
+    }
+
+    /// The measurements that confirm or clear the places of claims.
+    fn experiments(&self, ground: &Ground, claims: &[Claim]) -> BTreeMap<Place, Experiment> {
+        claims.iter().map(|claim| (claim.place, self.experiment(ground, claim.place))).collect()
+    }
+
+    /// The number of rounds of all visits of the places of claims; 0 without a limit.
+    fn cost_of(&self, ground: &Ground, claims: &[Claim], budget: &Budget) -> usize {
+        if claims.is_empty() || budget.0.is_none() {
+            return 0;
+        }
+        let experiments = self.experiments(ground, claims);
+        let places: Vec<Place> = experiments.keys().copied().collect();
+        self.cost(ground, &experiments, budget.before_visit())(&places)
+    }
+
+    /// The number of rounds of all visits, for some of the places.
+    fn cost<'e>(
+        &'e self,
+        ground: &'e Ground,
+        experiments: &'e BTreeMap<Place, Experiment>,
+        before_visit: usize,
+    ) -> impl Fn(&[Place]) -> usize + use<'e> {
+        move |places| {
+            let places: BTreeSet<&Place> = places.iter().collect();
+            let of_places = experiments.iter().filter(|(place, _)| places.contains(place));
+            let of_visit = self.series(ground, of_places.map(|(_, experiment)| experiment));
+            VISITS.saturating_mul(before_visit + lanes::rounds(&of_visit, self.at_once()))
+        }
     }
 
     /// How many pairs are measured at the same time.
@@ -143,6 +193,15 @@ impl Case<'_> {
                 )
         };
         culprits.iter().find(is_same).map(|culprit| culprit.place)
+    }
+
+    /// Whether one of some claims is about what contains the place of a claim.
+    fn is_part<'c>(&self, claims: impl IntoIterator<Item = &'c Claim>, claim: &Claim) -> bool {
+        let is_outer = |outer: &Claim| {
+            (outer.quantity, outer.against) == (claim.quantity, claim.against)
+                && contains(self.hosts, outer.place, claim.place)
+        };
+        claims.into_iter().any(is_outer)
     }
 
     /// Returns the hosts that neither an open claim nor a culprit names. While the whole fleet may
@@ -236,6 +295,13 @@ impl Case<'_> {
         cells.filter_map(|cell| pair_claim(model, &cell, cell.value, bound)).collect()
     }
 
+    /// What a visit measures: the steps of each experiment, and then those that give the levels.
+    fn series<'e>(&self, ground: &Ground, experiments: impl Iterator<Item = &'e Experiment>) -> Vec<Steps> {
+        let mut series: Vec<Steps> = experiments.map(Experiment::steps).collect();
+        series.push(ground.level_pairs(series.iter().flatten()));
+        series
+    }
+
     /// Measures all places in each visit.
     fn visit(
         &self,
@@ -246,19 +312,18 @@ impl Case<'_> {
     ) -> Result<BTreeMap<Place, Visited>, Stopped> {
         let of = |(place, experiment)| (place, Visited { experiment, given: Vec::new() });
         let mut visited: BTreeMap<Place, Visited> = experiments.into_iter().map(of).collect();
-        let mut series: Vec<Steps> = visited.values().map(|one| one.experiment.steps()).collect();
-        let level_pairs = ground.level_pairs(series.iter().flatten());
-        if series.iter().all(Vec::is_empty) {
+        let series = self.series(ground, visited.values().map(|one| &one.experiment));
+        let Some((level_pairs, of_places)) = series.split_last() else { return Ok(visited) };
+        if of_places.iter().all(Vec::is_empty) {
             return Ok(visited);
         }
-        series.push(level_pairs.clone());
         let hosts: BTreeSet<usize> = series.iter().flatten().flatten().copied().collect();
         let hosts: Vec<usize> = hosts.into_iter().collect();
         let at_once = self.at_once();
         for visit in 0..VISITS {
             probe.visit(&hosts)?;
             let mut given = lanes::run(probe, &series, at_once, Purpose::Confirmation { visit }, counts)?;
-            let levels = Levels::new(self.models, &level_pairs, &given.pop().unwrap_or_default());
+            let levels = Levels::new(self.models, level_pairs, &given.pop().unwrap_or_default());
             let levels = Rc::new(levels);
             for (one, given) in visited.values_mut().zip(given) {
                 one.given.push((given, Rc::clone(&levels)));
@@ -280,7 +345,7 @@ impl Case<'_> {
                 let repetitions = (MEMBERS / members.len().max(1)).clamp(1, REPETITIONS_OF_MEMBER);
                 let part = |host: usize| {
                     let is_member = |partner: usize| groups[partner] == Some(group);
-                    Part::host(host, ground.beside(host, PARTNERS_OF_HOST, is_member), repetitions)
+                    Part::host(host, ground.beside(host, PARTNERS_OF_MEMBER, is_member), repetitions)
                 };
                 Experiment { parts: members.into_iter().map(part).collect() }
             }

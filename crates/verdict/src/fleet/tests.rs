@@ -3,6 +3,7 @@
 mod baseline;
 mod floors;
 mod rails;
+mod time;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -342,59 +343,6 @@ fn an_answer_that_fails_ends_the_examination_and_can_be_replayed() {
     }
     let mut enough = Killed(World::new(value), whole.asked.len());
     assert_eq!(examine(&hosts, &options("all-pairs"), &mut enough), Ok(expected));
-}
-
-#[test]
-fn time_cuts_rounds_and_too_little_is_refused() {
-    let value = |asked: &Asked| Some(if asked.from == 4 { -0.3 } else { 0.0 });
-    let cut = |count: usize, rounds: usize| {
-        let mut world = World { rounds, ..World::new(value) };
-        let Ok(examined) = examine(&Hosts::new(count), &options("all-pairs"), &mut world);
-        assert!(examined.measurements.is_cut);
-        assert_eq!(examined.measurements.rounds, rounds);
-        examined
-    };
-    let reasons = |examined: &Examined| -> Vec<Reason> {
-        examined.undecided.iter().map(|undecided| undecided.reason).collect()
-    };
-    // A third of a pass of 64 hosts is enough for hosts; so is one pass and a half of 8 hosts not.
-    assert_eq!(named(&cut(64, 20)).into_iter().filter(|culprit| culprit.0 == 0).count(), 1);
-    assert_eq!(reasons(&cut(64, 3)), [Reason::TooFewCells(3); 2]);
-    assert_eq!(reasons(&cut(8, 10)), [Reason::OnePass; 2]);
-    assert_eq!(named(&cut(8, 14)).into_iter().filter(|culprit| culprit.0 == 0).count(), 1);
-}
-
-#[test]
-fn suspects_for_which_no_time_is_left_stay_undecided() {
-    let value = |asked: &Asked| {
-        let slow = if asked.from == 4 {
-            -0.3
-        } else if asked.from == 7 {
-            -0.2
-        } else {
-            0.0
-        };
-        Some(if asked.quantity == 0 { slow } else { 0.0 })
-    };
-    let in_time = |rounds: usize, before_visit: usize| {
-        let left = Some(TimeLeft { rounds, before_visit });
-        let mut world = World { left, ..World::new(value) };
-        let Ok(examined) = examine(&Hosts::new(12), &options("all-pairs"), &mut world);
-        let open = examined.undecided.iter().map(|open| (open.place, open.reason)).collect::<Vec<_>>();
-        (named(&examined), open, examined.measurements.confirmation)
-    };
-    let host = |host: usize| (0, Place::Host(host), true, false);
-    let open = |host: usize| (Some(Place::Host(host)), Reason::NoTime);
-    // Each suspect has 144 measurements; those of the level of good hosts are for both.
-    let level = in_time(usize::MAX, 0).2 - 288;
-    assert_eq!(in_time(level + 143, 0), (BTreeSet::new(), vec![open(4), open(7)], 0));
-    // The worst first.
-    assert_eq!(in_time(level + 144, 0), ([host(4)].into(), vec![open(7)], level + 144));
-    assert_eq!(in_time(level + 288, 0), ([host(4), host(7)].into(), vec![], level + 288));
-    // The time before a visit passes once for all suspects.
-    assert_eq!(in_time(level + 144 + 29, 10).0, BTreeSet::new());
-    assert_eq!(in_time(level + 144 + 30, 10).0, [host(4)].into());
-    assert_eq!(in_time(level + 288 + 30, 10).0, [host(4), host(7)].into());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Fleets other than the usual one: other schedules, rails, baselines and limits.
 
-use verdict::fleet::{Cell, Hosts, Options, Quantity, Schedule};
+use verdict::fleet::{Cell, Hosts, Options, Quantity, Schedule, TimeLeft};
 
 /// How a fleet is made and asked.
 pub(super) struct Layout {
@@ -13,6 +13,10 @@ pub(super) struct Layout {
     pub(super) schedule: &'static str,
     /// The passes over the schedule, unless they are the usual ones.
     pub(super) passes: Option<usize>,
+    /// The rounds of the schedule for which there is time; `None`: all.
+    pub(super) rounds_in_time: Option<u64>,
+    /// The most pairs at the same time; `None`: as many as the schedule has.
+    parallel: Option<usize>,
     /// The devices of each host, which are members.
     devices: usize,
     /// Whether these are rails that do not reach each other.
@@ -41,6 +45,11 @@ const FAR_LIMIT: f64 = 0.75;
 /// scale of the noise. Hosts that flip are below it.
 const NEAR_LIMIT: f64 = 0.88;
 
+/// A fleet of ten minutes whose rounds take half a second: the rounds of the schedule, and what is
+/// left then. 400 rounds are for suspects, beside the time of three visits.
+const TEN_MINUTES: u64 = 440;
+pub(super) const LEFT: TimeLeft = TimeLeft { rounds: 580, before_visit: 60 };
+
 /// The usual fleet, of any number of members.
 pub(super) static USUAL: Layout = LIKE_USUAL;
 
@@ -50,6 +59,8 @@ const LIKE_USUAL: Layout = Layout {
     cases: &[],
     schedule: "all-pairs",
     passes: None,
+    rounds_in_time: None,
+    parallel: None,
     devices: 1,
     is_separate: false,
     leaf: 0,
@@ -57,9 +68,9 @@ const LIKE_USUAL: Layout = Layout {
     limit: FAR_LIMIT,
 };
 
-/// The layouts of further rows. Random rounds measure a part of the pairs, so no pair is promised
-/// to be named.
-pub(super) static LAYOUTS: [Layout; 10] = [
+/// The layouts of further rows. Where random rounds, or a part of a pass, measure a part of the
+/// pairs, no pair is promised to be named.
+pub(super) static LAYOUTS: [Layout; 16] = [
     Layout {
         name: "random",
         members: 64,
@@ -87,6 +98,52 @@ pub(super) static LAYOUTS: [Layout; 10] = [
         members: 32,
         cases: &["none", "send", "both", "pair", "group"],
         passes: Some(1),
+        leaf: 4,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "cut in pass 3",
+        members: 8,
+        cases: &["none", "send", "both", "pair"],
+        rounds_in_time: Some(18),
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "cut in pass 3",
+        members: 160,
+        cases: &["none", "send", "both", "pair", "group"],
+        rounds_in_time: Some(TEN_MINUTES),
+        leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "cut in pass 2",
+        members: 256,
+        cases: &["none", "send", "both", "pair", "group"],
+        rounds_in_time: Some(TEN_MINUTES),
+        leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "cut in pass 1",
+        members: 512,
+        cases: &["none", "send", "both", "group"],
+        rounds_in_time: Some(TEN_MINUTES),
+        leaf: 16,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "2 pairs at a time",
+        members: 8,
+        cases: &["none", "send", "both", "pair"],
+        parallel: Some(2),
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "5 pairs at a time",
+        members: 32,
+        cases: &["none", "send", "both", "pair", "group"],
+        parallel: Some(5),
         leaf: 4,
         ..LIKE_USUAL
     },
@@ -170,6 +227,7 @@ impl Layout {
         let mut options = Options::new(quantities, Schedule::named(self.schedule).expect("a schedule"));
         options.quantities[0].baseline = earlier;
         options.passes = self.passes.or(options.passes);
+        options.amounts.parallel = self.parallel;
         if self.compared == Compared::Limit {
             options.quantities[0].floor = Some(vec![self.limit.ln(); self.members]);
         }

@@ -1,7 +1,7 @@
 //! A fleet whose truth is known.
 
 use measure::random::Random;
-use verdict::fleet::{Hosts, Measured, Probe, Reading, Round};
+use verdict::fleet::{Hosts, Measured, Probe, Reading, Round, TimeLeft};
 
 use crate::noise::{Noise, Series, mixed};
 
@@ -56,6 +56,8 @@ pub(super) struct Simulated<'a> {
     /// How much faster all pairs are than in an earlier session.
     drift: f64,
     random: Random,
+    /// For how many rounds of the schedule there is time, and what is left then.
+    limit: Option<(u64, TimeLeft)>,
 }
 
 /// One quantity: the true effects of hosts, and what is wrong.
@@ -99,7 +101,8 @@ impl<'a> Simulated<'a> {
             0 => (seed, random),
             _ => (mixed(&[seed, 4, session]), Random(mixed(&[seed, 5, session]))),
         };
-        let mut fleet = Self { hosts, noise, rhythm, seed, time: 0, quantities, flips, drift: 0.0, random };
+        let mut fleet =
+            Self { hosts, noise, rhythm, seed, time: 0, quantities, flips, drift: 0.0, random, limit: None };
         if session > 0 {
             fleet.drift = DRIFT * fleet.random.normal();
         }
@@ -107,6 +110,11 @@ impl<'a> Simulated<'a> {
             fleet.flips.iter_mut().for_each(|is_slow| *is_slow = fleet.random.fraction() < FLIPPED);
         }
         fleet
+    }
+
+    /// The same with time for so many rounds of the schedule, after which so much is left.
+    pub(super) fn limited(self, limit: Option<(u64, TimeLeft)>) -> Self {
+        Self { limit, ..self }
     }
 
     fn pass_time(&mut self) {
@@ -161,5 +169,13 @@ impl Probe for Simulated<'_> {
     fn visit(&mut self, _: &[usize]) -> Result<(), Self::Error> {
         (0..self.rhythm.gap).for_each(|_| self.pass_time());
         Ok(())
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.limit.is_none_or(|(rounds, _)| self.time < rounds)
+    }
+
+    fn time_left(&mut self) -> Option<TimeLeft> {
+        self.limit.map(|(_, left)| left)
     }
 }
