@@ -477,12 +477,9 @@ fn the_host_with_a_slow_link_is_named_and_none_without_it() {
     if let Err(why) = (0..switch.names.len()).try_for_each(|host| switch.shape(host, &limit("400mbit"))) {
         return skip("tbf", &why);
     }
-    is_named(&scratch, &switch, &limit("100mbit"), "throughput: sends ");
+    is_named(&scratch, &switch, "100", &limit("100mbit"), "throughput: sends ");
     switch.shape(SLOW, &limit("400mbit")).unwrap();
-    let ended = of_namespaces(&scratch, &switch, "alike");
-    assert_eq!(ended.status, Some(0), "{ended:?}");
-    let healthy = format!("no culprit among {} members", switch.names.len());
-    assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
+    is_healthy(&scratch, &switch, "100");
 }
 
 /// The host that is made slow.
@@ -490,21 +487,30 @@ const SLOW: usize = 3;
 
 /// Runs a fleet of namespaces of which one sends by a queue, in the syntax of tc(8), and expects
 /// its name and no other. A kernel without the queue is reported.
-pub(crate) fn is_named(scratch: &Scratch, switch: &Switch, queue: &str, expected: &str) {
+pub(crate) fn is_named(scratch: &Scratch, switch: &Switch, messages: &str, queue: &str, expected: &str) {
     if let Err(why) = switch.shape(SLOW, queue) {
         return skip(queue.split(' ').next().unwrap(), &why);
     }
-    let ended = of_namespaces(scratch, switch, "slow");
+    let ended = of_namespaces(scratch, switch, messages, "slow");
     assert_eq!(ended.status, Some(3), "{ended:?}");
     let name = &switch.names[SLOW];
     assert!(ended.stdout.contains(&format!(" ! {name}: {expected}")), "{}", ended.stdout);
     assert_eq!(named(&scratch.record("slow").0), std::slice::from_ref(name));
 }
 
-fn of_namespaces(scratch: &Scratch, switch: &Switch, out: &str) -> Ended {
+/// Runs a fleet of namespaces that are alike, and expects no name.
+pub(crate) fn is_healthy(scratch: &Scratch, switch: &Switch, messages: &str) {
+    let ended = of_namespaces(scratch, switch, messages, "alike");
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let healthy = format!("no culprit among {} members", switch.names.len());
+    assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
+}
+
+/// Runs a fleet of namespaces, with so many messages for a latency.
+fn of_namespaces(scratch: &Scratch, switch: &Switch, messages: &str, out: &str) -> Ended {
     let hosts = switch.names.join(",");
     let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "--out", out];
-    scratch.run(&[&words[..], &["-n", "100", "-D", "10ms", "-s", "4KiB", "--visits-apart", "0"]].concat())
+    scratch.run(&[&words[..], &["-n", messages, "-D", "10ms", "-s", "4KiB", "--visits-apart", "0"]].concat())
 }
 
 /// Waits until a record in the making has so many points.

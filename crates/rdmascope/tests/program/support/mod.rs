@@ -34,7 +34,7 @@ pub(crate) static PROGRAM: LazyLock<&str> = LazyLock::new(|| {
 });
 
 /// A program that runs longer than this has hung.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Name of the variable by which the processes of a test are found.
 pub(crate) const TOKEN: &str = "RDMASCOPE_TEST_TOKEN";
