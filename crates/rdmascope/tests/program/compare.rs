@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::processes::signal;
-use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect, finish};
+use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect, finish, python};
 
 /// A short measurement whose latency the link model sets, whatever the machine is doing. Its ranks
 /// are not pinned, so the core-to-core latency is not measured: a machine that moves its CPUs would
@@ -366,6 +366,10 @@ fn a_trend_names_the_date_of_a_change_and_what_else_changed() {
     let json: Value =
         serde_json::from_str(&scratch.run(&["trend", "nightly", "--format", "json"]).stdout).unwrap();
     assert_eq!((&json["rows"][0]["changes"][0]["run"], &json["verdict"]), (&14.into(), &"worse".into()));
+    let junit = scratch.run(&["trend", "nightly", "--format", "junit"]).stdout;
+    assert!(junit.contains("<failure "), "{junit}");
+    scratch.write("trend.xml", junit);
+    python::keep_to_junit(&scratch, &["trend.xml"]);
     for run in 15..=24 {
         fs::remove_dir_all(scratch.at(&format!("nightly/{run}"))).unwrap();
     }
