@@ -4,9 +4,10 @@ use crate::fleet::{is_healthy, is_named};
 use crate::support::switch::Switch;
 use crate::support::{Scratch, skip};
 
-/// Network namespaces behind a switch, one of which sends late (tc-netem(8)). All of them send late,
-/// and at a limited rate: without that, the throughputs of an emulated machine vary too much for any
-/// verdict. Four hosts and few messages, because each measurement takes a part of a second there.
+/// Network namespaces behind a switch, one of which sends late (tc-netem(8)). All of them send
+/// late, and at a limited rate: without that, the throughputs of an emulated machine vary too much
+/// for any verdict. Four hosts and few messages, because each measurement takes a part of a second
+/// there.
 #[test]
 fn the_host_with_a_long_link_is_named_and_none_without_it() {
     let scratch = Scratch::alone();

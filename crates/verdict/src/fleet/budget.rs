@@ -33,8 +33,8 @@ impl Budget {
     }
 
     /// Splits claims into those whose places can be measured in the time that is left, less the
-    /// rounds that are kept, and the others. Hosts and groups come before pairs, which are many, and
-    /// the worst first. `cost` is the number of rounds of some places, which grows with each.
+    /// rounds that are kept, and the others. Hosts and groups come before pairs, which are many,
+    /// and the worst first. `cost` is the number of rounds of some places, which grows with each.
     pub(super) fn split(
         &mut self,
         mut claims: Vec<Claim>,
@@ -84,8 +84,8 @@ mod tests {
     use crate::fleet::examined::{Against, Way};
 
     fn claim(place: Place, screened: f64) -> Claim {
-        let (against, way) = (Against::Others, Way::Send);
-        Claim { quantity: 0, place, way, against, screened, bound: -0.05, peers: 1 }
+        let against = Against::Others;
+        Claim { quantity: 0, place, way: Way::Send, against, screened, bound: -0.05, peers: 1 }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Who is suspect after the screening.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
+use super::cells::Cell;
 use super::claim::{Claim, claim, pair_claim, ways};
 use super::examined::{Against, Place, Way};
 use super::floors;
-use super::hosts::Hosts;
+use super::hosts::{Grouping, Hosts};
 use super::model::Model;
 use super::robust::median;
 
@@ -27,7 +29,7 @@ const CELLS_BETWEEN: usize = 4;
 pub(super) fn of(hosts: &Hosts, model: &Model) -> Vec<Claim> {
     let mut claims = host_claims(model);
     claims.extend(floors::of(model));
-    let groups = group_claims(hosts, &claims);
+    let groups = group_claims(hosts, model, &claims);
     let pairs = pair_claims(model);
     let between = between_claims(hosts, model, &pairs);
     claims.extend(groups);
@@ -56,20 +58,28 @@ fn host_claims(model: &Model) -> Vec<Claim> {
     claims
 }
 
-/// Groups of which enough members are suspect in one way.
-fn group_claims(hosts: &Hosts, claims: &[Claim]) -> Vec<Claim> {
+/// Groups of which enough members are suspect in one way: as hosts, or beside the paths that do not
+/// touch the group.
+fn group_claims(hosts: &Hosts, model: &Model, claims: &[Claim]) -> Vec<Claim> {
     let mut found = Vec::new();
     for (grouping, groups) in hosts.groupings.iter().enumerate() {
+        let beside = beside_others(model, groups);
+        let claims = claims.iter().chain(&beside);
         let mut members: BTreeMap<(usize, Way, Against), Vec<&Claim>> = BTreeMap::new();
         for claim in claims {
             let Place::Host(host) = claim.place else { continue };
             let Some(group) = groups.of[host] else { continue };
-            members.entry((group, claim.way, claim.against)).or_default().push(claim);
+            let own = members.entry((group, claim.way, claim.against)).or_default();
+            match own.iter_mut().find(|other| other.place == claim.place) {
+                Some(other) if claim.screened < other.screened => *other = claim,
+                Some(_) => {}
+                None => own.push(claim),
+            }
         }
         for ((group, ..), suspects) in members {
             let size = groups.members(group).len();
-            let is_one_of_several = size >= 2 && 2 * size < hosts.count;
-            if !is_one_of_several || (suspects.len() as f64) < SHARE_OF_GROUP * size as f64 {
+            if !is_one_of_several(size, hosts.count) || (suspects.len() as f64) < SHARE_OF_GROUP * size as f64
+            {
                 continue;
             }
             let middle = median(suspects.iter().map(|claim| claim.screened)).unwrap_or(0.0);
@@ -83,6 +93,57 @@ fn group_claims(hosts: &Hosts, claims: &[Claim]) -> Vec<Claim> {
         }
     }
     found
+}
+
+/// Whether a group of so many hosts can be told from the others.
+fn is_one_of_several(size: usize, count: usize) -> bool {
+    size >= 2 && 2 * size < count
+}
+
+/// Hosts that are slow to members of other groups, beside the paths of the same distance between
+/// members of other groups. In the model, a slow group moves the effect of its paths' distance: of
+/// three groups, it touches most paths between groups.
+fn beside_others(model: &Model, groups: &Grouping) -> Vec<Claim> {
+    let Some(distances) = NonZeroUsize::new(model.fit.distances.count()).filter(|count| count.get() > 1)
+    else {
+        return Vec::new();
+    };
+    let mut claims = Vec::new();
+    let several = |group: &usize| is_one_of_several(groups.members(*group).len(), model.count);
+    for group in (0..groups.labels.len()).filter(several) {
+        let is_own = |host: u32| groups.of[host as usize] == Some(group);
+        let distance = |cell: &Cell| model.fit.distances.between(cell.from as usize, cell.to as usize);
+        let cells = || model.table.fitted.iter();
+        let mut others: Vec<Vec<f64>> = vec![Vec::new(); distances.get()];
+        cells()
+            .filter(|cell| !is_own(cell.from) && !is_own(cell.to))
+            .for_each(|cell| others[distance(cell)].push(cell.value));
+        let usual =
+            others.into_iter().map(|values| (values.len() >= CELLS_BETWEEN).then(|| median(values))?);
+        let usual: Vec<Option<f64>> = usual.collect();
+        for &way in ways(model.directed) {
+            let mut effects: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+            for cell in cells() {
+                let [own, other] = if way == Way::Send { [cell.from, cell.to] } else { [cell.to, cell.from] };
+                if is_own(own)
+                    && !is_own(other)
+                    && let Some(usual) = usual[distance(cell)]
+                {
+                    effects.entry(own as usize).or_default().push(cell.value - usual);
+                }
+            }
+            for (host, effects) in effects {
+                let peers = effects.len();
+                let (Some(bound), Some(screened)) = (model.host_bound(host, way), median(effects)) else {
+                    continue;
+                };
+                if screened < suspect(model) * bound {
+                    claims.push(claim(model, Place::Host(host), way, screened, bound, peers));
+                }
+            }
+        }
+    }
+    claims
 }
 
 fn pair_claims(model: &Model) -> Vec<Claim> {

@@ -29,8 +29,9 @@ const PARTNERS_OF_PAIR: usize = 6;
 /// The members of a group, the pairs between two groups and the pairs of a fleet that stand for
 /// all.
 const MEMBERS: usize = 8;
-const PARTNERS_OF_MEMBER: usize = 5;
 const REPETITIONS_OF_MEMBER: usize = 3;
+/// Good partners of a member that is measured once with each.
+const PARTNERS_OF_MEMBER: usize = 5;
 const PAIRS_BETWEEN: usize = 6;
 /// Partners of a pair that stands for two groups, each once.
 const PARTNERS_BETWEEN: usize = 3;
@@ -343,9 +344,10 @@ impl Case<'_> {
                 let members = spread(self.hosts.groupings[grouping].members(group), MEMBERS);
                 // A few members are measured more often.
                 let repetitions = (MEMBERS / members.len().max(1)).clamp(1, REPETITIONS_OF_MEMBER);
+                let partners = if repetitions > 1 { PARTNERS_OF_HOST } else { PARTNERS_OF_MEMBER };
                 let part = |host: usize| {
                     let is_member = |partner: usize| groups[partner] == Some(group);
-                    Part::host(host, ground.beside(host, PARTNERS_OF_MEMBER, is_member), repetitions)
+                    Part::host(host, ground.beside(host, partners, is_member), repetitions)
                 };
                 Experiment { parts: members.into_iter().map(part).collect() }
             }

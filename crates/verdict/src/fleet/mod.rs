@@ -19,6 +19,11 @@
 //!    with good partners and beside a control. It is named if the median over the visits is beyond
 //!    the whole threshold. Of two visits both have to be.
 //!
+//! A group is suspect if most of its members are: as hosts, or beside the paths of the same
+//! distance that do not touch the group, since a slow group moves the effect of its own distance.
+//! Where time is short, hosts and groups come before pairs, which are looked at more often, and no
+//! part of a suspect is examined without it.
+//!
 //! A group is tested before its members, and a host before its pairs. What a culprit explains is
 //! not named: a pair of a named host never is, so a pair that is slow for another reason is found
 //! when the host is repaired. What is slow again under load and not in isolation is congestion.

@@ -465,3 +465,28 @@ fn slow_paths_between_two_leaves_explain_all_of_their_latencies() {
     });
     assert_eq!(named(&between), [(1, Place::Between { grouping: 0, a: 1, b: 5 }, true, false)].into());
 }
+
+/// Paths that touch the slow one of three leaves are most paths between leaves, so that their
+/// median is slow.
+#[test]
+fn a_slow_leaf_of_three_is_named_and_not_taken_for_the_usual_distance() {
+    for (count, leaf) in [(12, 4), (9, 3), (48, 16)] {
+        let labels: Vec<String> = (0..count).map(|host| format!("leaf{}", host / leaf)).collect();
+        let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+        let hosts = Hosts::new(count).grouped("group", &labels);
+        for ways in [[true, true], [true, false], [false, true]] {
+            let examined = run(&hosts, &options("all-pairs"), |asked| {
+                let [a, b] = [asked.from, asked.to].map(|host| host / leaf == 1);
+                let is_slow = a != b && if a { ways[0] } else { ways[1] };
+                Some(if is_slow && asked.quantity == 0 { -0.3 } else { 0.0 })
+            });
+            let group = (0, Place::Group { grouping: 0, group: 1 }, ways[0], ways[1]);
+            assert_eq!(named(&examined), [group].into(), "{count} hosts, {ways:?}");
+        }
+        let examined = run(&hosts, &options("all-pairs"), |asked| {
+            let [a, b] = [asked.from, asked.to].map(|host| host / leaf);
+            Some(if a != b { -0.3 } else { 0.0 })
+        });
+        assert_eq!(examined.verdict, Verdict::Healthy, "{count} hosts: all paths between leaves are longer");
+    }
+}

@@ -70,13 +70,20 @@ const LIKE_USUAL: Layout = Layout {
 
 /// The layouts of further rows. Where random rounds, or a part of a pass, measure a part of the
 /// pairs, no pair is promised to be named.
-pub(super) static LAYOUTS: [Layout; 16] = [
+pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "random",
         members: 64,
         cases: &["none", "send", "both", "group"],
         schedule: "random",
         leaf: 8,
+        ..LIKE_USUAL
+    },
+    Layout {
+        name: "three leaves",
+        members: 12,
+        cases: &["none", "send", "both", "pair", "group"],
+        leaf: 4,
         ..LIKE_USUAL
     },
     Layout {
@@ -197,6 +204,11 @@ pub(super) static LAYOUTS: [Layout; 16] = [
 ];
 
 impl Layout {
+    /// Whether a slow leaf switch touches most paths between leaf switches.
+    pub(super) fn is_of_three_leaves(&self) -> bool {
+        self.leaf > 0 && self.members == 3 * self.leaf
+    }
+
     /// Whether a limit is so near that noise hides whether it is met: how often a healthy fleet is
     /// said to miss it is stated, and has no bar.
     pub(super) fn is_near(&self) -> bool {

@@ -234,7 +234,11 @@ fn row(fleet: Fleet, trials: u64) -> Row {
     let of_layout = if layout.name.is_empty() { String::new() } else { format!(", {}", layout.name) };
     // Of four hosts, one may flip while another is examined. Of eight, it may flip for as long as
     // an earlier fleet takes, which hides how slow it is later. In one pass, a pair has one value.
-    let is_short = n == 4 || (n == 8 && layout.compared == Compared::Baseline) || layout.passes == Some(1);
+    // A slow leaf of three moves what is usual between leaves.
+    let is_short = n == 4
+        || (n == 8 && layout.compared == Compared::Baseline)
+        || layout.passes == Some(1)
+        || layout.is_of_three_leaves();
     let bar = if is_short && !case.is_healthy() { 0.03 } else { 0.01 };
     Row {
         name: format!("n={n}{of_layout}, noise {}{quantities}: {}{rhythm}", noise.letter(), case.name),
