@@ -466,6 +466,31 @@ fn slow_paths_between_two_leaves_explain_all_of_their_latencies() {
     assert_eq!(named(&between), [(1, Place::Between { grouping: 0, a: 1, b: 5 }, true, false)].into());
 }
 
+/// The screening has few cells of a pair, and noise hides a part of what is slow there.
+#[test]
+fn a_suspect_within_its_threshold_is_named_if_isolation_shows_it() {
+    let pair = |screened: f64| {
+        let examined = run(&Hosts::new(12), &options("all-pairs"), |asked| {
+            let is_screening = matches!(asked.round.purpose, Purpose::Screening { .. });
+            let is_slow = asked.quantity == 0 && [asked.from, asked.to] == [2, 7];
+            Some(if !is_slow {
+                0.0
+            } else if is_screening {
+                screened
+            } else {
+                -0.1
+            })
+        });
+        let bound = -examined.quantities[0].thresholds.expect("thresholds").pair;
+        (named(&examined), screened / bound)
+    };
+    let (found, share) = pair(-0.045);
+    assert!((0.8..0.95).contains(&share), "of the threshold: {share}");
+    assert_eq!(found, [(0, Place::Pair { a: 2, b: 7 }, true, false)].into());
+    let (found, share) = pair(-0.03);
+    assert!(share < 0.7 && found.is_empty(), "of the threshold: {share}, {found:?}");
+}
+
 /// Paths that touch the slow one of three leaves are most paths between leaves, so that their
 /// median is slow.
 #[test]
