@@ -32,17 +32,16 @@ impl Budget {
         self.0.map_or(0, |left| left.before_visit)
     }
 
-    /// Splits claims into those whose places can be measured in the time that is left, less the
-    /// rounds that are kept, and the others. Hosts and groups come before pairs, which are many,
-    /// and the worst first. `cost` is the number of rounds of some places, which grows with each.
+    /// Splits claims into those for whose places time is left, in [`Claim::order`], and the others.
+    /// `kept` rounds of that time are for other measurements. `cost` is the number of rounds of
+    /// some places, which grows with each.
     pub(super) fn split(
         &mut self,
         mut claims: Vec<Claim>,
         kept: usize,
         cost: impl Fn(&[Place]) -> usize,
     ) -> (Vec<Claim>, Vec<Claim>) {
-        let by_place = |a: &Claim, b: &Claim| a.is_pair().cmp(&b.is_pair());
-        claims.sort_by(|a, b| by_place(a, b).then(b.severity().total_cmp(&a.severity())));
+        claims.sort_by(Claim::order);
         let Some(left) = &mut self.0 else { return (claims, Vec::new()) };
         let most = left.rounds.saturating_sub(kept);
         let mut seen = BTreeSet::new();
@@ -64,7 +63,8 @@ impl Budget {
     }
 }
 
-/// The largest number up to `most` that fits, if each number fits whose successor does. 0 fits.
+/// Returns the largest number from 0 to `most` for which `fits` holds. It has to hold for all
+/// numbers below one for which it holds; it is not asked about 0.
 fn longest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     let [mut fitting, mut first_too_many] = [0, most + 1];
     while fitting + 1 < first_too_many {

@@ -1,5 +1,7 @@
 //! A suspicion.
 
+use std::cmp::Ordering;
+
 use super::cells::Cell;
 use super::examined::{Against, Place, Way};
 use super::model::Model;
@@ -41,6 +43,12 @@ impl Claim {
             Against::Others => self.screened / self.bound,
             Against::Floor => 1.0 - self.screened,
         }
+    }
+
+    /// The order in which claims get time: hosts and groups before pairs, which are many, and the
+    /// worst first.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        self.is_pair().cmp(&other.is_pair()).then(other.severity().total_cmp(&self.severity()))
     }
 }
 

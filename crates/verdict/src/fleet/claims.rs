@@ -1,7 +1,6 @@
 //! Who is suspect after the screening.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use super::cells::Cell;
 use super::claim::{Claim, claim, pair_claim, ways};
@@ -104,26 +103,27 @@ fn is_one_of_several(size: usize, count: usize) -> bool {
 /// members of other groups. In the model, a slow group moves the effect of its paths' distance: of
 /// three groups, it touches most paths between groups.
 fn beside_others(model: &Model, groups: &Grouping) -> Vec<Claim> {
-    let Some(distances) = NonZeroUsize::new(model.fit.distances.count()).filter(|count| count.get() > 1)
-    else {
+    let distances = model.fit.distances.count();
+    // Of one distance, all hosts are in one group.
+    if distances < 2 {
         return Vec::new();
-    };
+    }
     let mut claims = Vec::new();
     let several = |group: &usize| is_one_of_several(groups.members(*group).len(), model.count);
     for group in (0..groups.labels.len()).filter(several) {
         let is_own = |host: u32| groups.of[host as usize] == Some(group);
         let distance = |cell: &Cell| model.fit.distances.between(cell.from as usize, cell.to as usize);
-        let cells = || model.table.fitted.iter();
-        let mut others: Vec<Vec<f64>> = vec![Vec::new(); distances.get()];
-        cells()
-            .filter(|cell| !is_own(cell.from) && !is_own(cell.to))
-            .for_each(|cell| others[distance(cell)].push(cell.value));
+        let cells = &model.table.fitted;
+        let mut others: Vec<Vec<f64>> = vec![Vec::new(); distances];
+        for cell in cells.iter().filter(|cell| !is_own(cell.from) && !is_own(cell.to)) {
+            others[distance(cell)].push(cell.value);
+        }
         let usual =
             others.into_iter().map(|values| (values.len() >= CELLS_BETWEEN).then(|| median(values))?);
         let usual: Vec<Option<f64>> = usual.collect();
         for &way in ways(model.directed) {
             let mut effects: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-            for cell in cells() {
+            for cell in cells {
                 let [own, other] = if way == Way::Send { [cell.from, cell.to] } else { [cell.to, cell.from] };
                 if is_own(own)
                     && !is_own(other)

@@ -92,13 +92,15 @@ impl Case<'_> {
                 open.into_iter().partition(|claim| self.is_part(&outer, claim));
             open = later;
             let stay = self.look(&ground, ready, &mut outcome.cleared, probe, counts, budget)?;
-            let experiments = self.experiments(&ground, &stay);
-            let (stay, late) = budget.split(stay, 0, self.cost(&ground, &experiments, budget.before_visit()));
+            let mut experiments = self.experiments(&ground, &stay);
+            let before_visit = budget.before_visit();
+            let (stay, late) = budget.split(stay, 0, |places| {
+                let places: BTreeSet<&Place> = places.iter().collect();
+                let of_places = experiments.iter().filter(|(place, _)| places.contains(place));
+                self.cost(&ground, of_places.map(|(_, experiment)| experiment), before_visit)
+            });
             outcome.cleared.extend(late.into_iter().map(|claim| (claim, Why::NoTime)));
-            let experiments: BTreeMap<Place, Experiment> = experiments
-                .into_iter()
-                .filter(|(place, _)| stay.iter().any(|claim| claim.place == *place))
-                .collect();
+            experiments.retain(|place, _| stay.iter().any(|claim| claim.place == *place));
             let visited = self.visit(&ground, experiments, probe, counts)?;
             let elsewhere = self.confirm(&visited, &stay, &mut outcome);
             let known = open.iter().chain(outcome.cleared.iter().map(|(claim, _)| claim));
@@ -112,9 +114,10 @@ impl Case<'_> {
         Ok(outcome)
     }
 
-    /// Looks at suspect pairs again. Returns the claims that stay, of other places all. If there is
-    /// too little time to measure these in isolation, further looks let most of those leave that
-    /// noise has made suspect, and cost little.
+    /// Measures suspect pairs again. Returns the claims that stay suspect, among them all that are
+    /// not about a pair. If there is too little time to measure their places in isolation, suspect
+    /// pairs are measured up to [`LOOKS`] times: that costs little, and clears most of those that
+    /// noise has made suspect.
     fn look(
         &self,
         ground: &Ground,
@@ -156,24 +159,18 @@ impl Case<'_> {
         if claims.is_empty() || budget.0.is_none() {
             return 0;
         }
-        let experiments = self.experiments(ground, claims);
-        let places: Vec<Place> = experiments.keys().copied().collect();
-        self.cost(ground, &experiments, budget.before_visit())(&places)
+        self.cost(ground, self.experiments(ground, claims).values(), budget.before_visit())
     }
 
-    /// The number of rounds of all visits, for some of the places.
+    /// The number of rounds of all visits.
     fn cost<'e>(
-        &'e self,
-        ground: &'e Ground,
-        experiments: &'e BTreeMap<Place, Experiment>,
+        &self,
+        ground: &Ground,
+        experiments: impl Iterator<Item = &'e Experiment>,
         before_visit: usize,
-    ) -> impl Fn(&[Place]) -> usize + use<'e> {
-        move |places| {
-            let places: BTreeSet<&Place> = places.iter().collect();
-            let of_places = experiments.iter().filter(|(place, _)| places.contains(place));
-            let of_visit = self.series(ground, of_places.map(|(_, experiment)| experiment));
-            VISITS.saturating_mul(before_visit + lanes::rounds(&of_visit, self.at_once()))
-        }
+    ) -> usize {
+        let of_visit = self.series(ground, experiments);
+        VISITS.saturating_mul(before_visit + lanes::rounds(&of_visit, self.at_once()))
     }
 
     /// How many pairs are measured at the same time.
@@ -197,12 +194,11 @@ impl Case<'_> {
     }
 
     /// Whether one of some claims is about what contains the place of a claim.
-    fn is_part<'c>(&self, claims: impl IntoIterator<Item = &'c Claim>, claim: &Claim) -> bool {
-        let is_outer = |outer: &Claim| {
+    fn is_part(&self, claims: &[Claim], claim: &Claim) -> bool {
+        claims.iter().any(|outer| {
             (outer.quantity, outer.against) == (claim.quantity, claim.against)
                 && contains(self.hosts, outer.place, claim.place)
-        };
-        claims.into_iter().any(is_outer)
+        })
     }
 
     /// Returns the hosts that neither an open claim nor a culprit names. While the whole fleet may

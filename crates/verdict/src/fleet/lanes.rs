@@ -44,8 +44,9 @@ struct Rounds<'a> {
     at_once: usize,
     /// How many steps of each series are done.
     done: Vec<usize>,
-    /// The series that have begun and have a next step, and the first one that has not begun.
+    /// The series that have begun and are not done.
     open: Vec<usize>,
+    /// The first series that has not begun.
     waiting: usize,
 }
 

@@ -115,10 +115,7 @@ fn choose(hosts: &Hosts, models: &[Model], cleared: &[(Claim, Why)], budget: &mu
     let mut suspects: Vec<&(Claim, Why)> =
         cleared.iter().filter(|(claim, why)| is_slow(claim) && is_measured(why)).collect();
     // What contains pairs comes before them: the rounds of pairs alone would leave no room for it.
-    suspects.sort_by(|(a, _), (b, _)| {
-        let by_place = b.against.cmp(&a.against).then(a.is_pair().cmp(&b.is_pair()));
-        by_place.then(b.severity().total_cmp(&a.severity()))
-    });
+    suspects.sort_by(|(a, _), (b, _)| b.against.cmp(&a.against).then(a.order(b)));
     let mut rounds = BTreeSet::new();
     let mut unknown = Vec::new();
     let mut claims = Vec::new();

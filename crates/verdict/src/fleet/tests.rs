@@ -89,6 +89,13 @@ fn named(examined: &Examined) -> BTreeSet<(usize, Place, bool, bool)> {
     examined.culprits.iter().map(of).collect()
 }
 
+/// Hosts with a leaf switch for each, as groups.
+fn leaves(hosts: Hosts, leaf: impl Fn(usize) -> usize) -> Hosts {
+    let labels: Vec<String> = (0..hosts.count).map(|host| format!("leaf{}", leaf(host))).collect();
+    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
+    hosts.grouped("group", &labels)
+}
+
 fn touches(asked: &Asked, host: usize) -> bool {
     asked.from == host || asked.to == host
 }
@@ -130,9 +137,7 @@ fn each_quantity_names_its_own_culprit_and_direction() {
 
 #[test]
 fn a_group_is_named_before_its_members_and_the_paths_between_two_before_their_pairs() {
-    let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host / 4)).collect();
-    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-    let hosts = Hosts::new(24).grouped("group", &labels);
+    let hosts = leaves(Hosts::new(24), |host| host / 4);
     let group = run(&hosts, &options("all-pairs"), |asked| {
         let leaves = [asked.from / 4, asked.to / 4];
         Some(if asked.quantity == 0 && leaves.contains(&2) && leaves[0] != leaves[1] { -0.2 } else { 0.0 })
@@ -220,9 +225,7 @@ fn what_is_slow_under_load_only_is_congestion() {
 
 #[test]
 fn paths_between_groups_that_are_slow_under_load_only_are_congestion() {
-    let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host / 4)).collect();
-    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-    let hosts = Hosts::new(24).grouped("group", &labels);
+    let hosts = leaves(Hosts::new(24), |host| host / 4);
     let is_across = |[from, to]: [usize; 2]| [from / 4, to / 4] == [1, 5];
     let examined = run(&hosts, &options("all-pairs"), |asked| {
         let is_slow = asked.quantity == 0 && is_across([asked.from, asked.to]) && asked.round.pairs.len() > 2;
@@ -456,9 +459,7 @@ fn a_host_that_is_slow_to_half_of_the_others_leaves_its_pairs_suspect() {
 /// of a file of hosts.
 #[test]
 fn slow_paths_between_two_leaves_explain_all_of_their_latencies() {
-    let labels: Vec<String> = (0..24).map(|host| format!("leaf{}", host % 6)).collect();
-    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-    let hosts = Hosts::new(24).grouped("group", &labels);
+    let hosts = leaves(Hosts::new(24), |host| host % 6);
     let between = run(&hosts, &options("all-pairs"), |asked| {
         let leaves = [asked.from % 6, asked.to % 6];
         Some(if asked.quantity == 1 && [[1, 5], [5, 1]].contains(&leaves) { -0.2 } else { 0.0 })
@@ -496,9 +497,7 @@ fn a_suspect_within_its_threshold_is_named_if_isolation_shows_it() {
 #[test]
 fn a_slow_leaf_of_three_is_named_and_not_taken_for_the_usual_distance() {
     for (count, leaf) in [(12, 4), (9, 3), (48, 16)] {
-        let labels: Vec<String> = (0..count).map(|host| format!("leaf{}", host / leaf)).collect();
-        let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-        let hosts = Hosts::new(count).grouped("group", &labels);
+        let hosts = leaves(Hosts::new(count), |host| host / leaf);
         for ways in [[true, true], [true, false], [false, true]] {
             let examined = run(&hosts, &options("all-pairs"), |asked| {
                 let [a, b] = [asked.from, asked.to].map(|host| host / leaf == 1);

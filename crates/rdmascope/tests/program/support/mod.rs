@@ -33,7 +33,8 @@ pub(crate) static PROGRAM: LazyLock<&str> = LazyLock::new(|| {
     tested.map_or(env!("CARGO_BIN_EXE_rdmascope"), |path| path.leak())
 });
 
-/// A program that runs longer than this has hung.
+/// A program that runs longer than this has hung. The longest, a fleet in an emulated machine
+/// ([`crate::kernel_fleet`]), takes about half of it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Name of the variable by which the processes of a test are found.

@@ -69,10 +69,8 @@ fn random_partners_are_of_one_rail() {
 
 #[test]
 fn a_group_has_members_on_all_rails() {
-    let labels: Vec<String> = (0..32).map(|member| format!("leaf{}", member / 8)).collect();
-    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-    let fleet = rails(16, 2).grouped("group", &labels);
     let leaf = |member: usize| member / 8;
+    let fleet = leaves(rails(16, 2), leaf);
     let group = run(&fleet, &options("all-pairs"), |asked| {
         let leaves = [leaf(asked.from), leaf(asked.to)];
         let is_slow = asked.quantity == 0 && leaves[0] == 2 && leaves[1] != 2;

@@ -1,4 +1,4 @@
-//! Examinations whose time is limited.
+//! Examinations of fleets in a limited time (`--time`).
 
 use super::*;
 
@@ -43,7 +43,8 @@ fn suspects_for_which_no_time_is_left_stay_undecided() {
     };
     let host = |host: usize| (0, Place::Host(host), true, false);
     let open = |host: usize| (Some(Place::Host(host)), Reason::NoTime);
-    // Each suspect has 144 measurements; those of the level of good hosts are for both.
+    // Each suspect is measured 144 times. The pairs of good hosts that give the level serve both
+    // suspects.
     let level = in_time(usize::MAX, 0).2 - 288;
     assert_eq!(in_time(level + 143, 0), (BTreeSet::new(), vec![open(4), open(7)], 0));
     // The worst first.
@@ -70,21 +71,14 @@ fn in_time(
     (examined, further)
 }
 
-/// Leaves of four hosts.
-fn leaves(count: usize) -> Hosts {
-    let labels: Vec<String> = (0..count).map(|host| format!("leaf{}", host / 4)).collect();
-    let labels: Vec<Option<&str>> = labels.iter().map(|label| Some(label.as_str())).collect();
-    Hosts::new(count).grouped("group", &labels)
-}
-
 /// A leaf costs more than its host, which is slow because the leaf is.
 #[test]
 fn members_of_a_group_for_which_no_time_is_left_are_not_named_in_its_place() {
-    let hosts = leaves(16);
     let leaf = |host: usize| host / 4;
+    let hosts = leaves(Hosts::new(16), leaf);
     let value = |asked: &Asked| {
-        let leaves = leaf(asked.from) != leaf(asked.to) && [leaf(asked.from), leaf(asked.to)].contains(&1);
-        Some(if leaves && asked.quantity == 0 { -0.3 } else { 0.0 })
+        let is_slow = leaf(asked.from) != leaf(asked.to) && [leaf(asked.from), leaf(asked.to)].contains(&1);
+        Some(if is_slow && asked.quantity == 0 { -0.3 } else { 0.0 })
     };
     let group = (0, Place::Group { grouping: 0, group: 1 }, true, true);
     let mut enough = Vec::new();
@@ -101,7 +95,7 @@ fn members_of_a_group_for_which_no_time_is_left_are_not_named_in_its_place() {
 /// Of a large fleet, several pairs are measured at the same time.
 #[test]
 fn no_more_is_measured_than_time_is_left_for() {
-    let hosts = leaves(128);
+    let hosts = leaves(Hosts::new(128), |host| host / 4);
     let [host, pair] = [(0, Place::Host(9), true, false), (0, Place::Pair { a: 30, b: 77 }, true, true)];
     let value = |asked: &Asked| {
         let is_pair = [asked.from, asked.to] == [30, 77] || [asked.from, asked.to] == [77, 30];

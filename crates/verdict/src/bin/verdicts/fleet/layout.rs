@@ -45,9 +45,9 @@ const FAR_LIMIT: f64 = 0.75;
 /// scale of the noise. Hosts that flip are below it.
 const NEAR_LIMIT: f64 = 0.88;
 
-/// A fleet of ten minutes whose rounds take half a second: the rounds of the schedule, and what is
-/// left then. 400 rounds are for suspects, beside the time of three visits.
+/// The rounds of half a second for which a schedule has time with `--time 10min`.
 const TEN_MINUTES: u64 = 440;
+/// The time that such a fleet has after its schedule: 400 rounds, and the time before three visits.
 pub(super) const LEFT: TimeLeft = TimeLeft { rounds: 580, before_visit: 60 };
 
 /// The usual fleet, of any number of members.
