@@ -9,5 +9,7 @@ set -eu
 case "${1--}" in
     -*) echo "fleet.sh: name what pairs measure, as in ./fleet.sh send --time 10min" >&2; exit 2 ;;
 esac
-pods=$(kubectl get pods -l app=rdmascope -o 'jsonpath={.items[*].metadata.name}' | tr ' ' ,)
+pods=$(kubectl get pods -l app=rdmascope -o 'jsonpath={.items[*].metadata.name}')
+[ -n "$pods" ] || { echo "fleet.sh: no pod has the label app=rdmascope: kubectl apply -f daemonset.yaml" >&2; exit 2; }
+pods=$(echo "$pods" | tr ' ' ,)
 exec rdmascope fleet "$@" --hosts "$pods" --via 'kubectl exec -i {host} --' --agent-path rdmascope

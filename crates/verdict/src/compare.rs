@@ -279,7 +279,7 @@ impl Limits {
         let n = all[0].min(all[1]);
         let half = (high - low) / 2.0;
         let enough = shift.abs().max(self.margin - shift.abs());
-        if least >= enough {
+        if least > 0.0 && least >= enough {
             return Verdict::Undecided(cause);
         }
         let needed = half / enough;
@@ -341,6 +341,9 @@ mod tests {
         assert!(matches!(wide[0], Verdict::Undecided(Why::Wide { units: 11..=100 })), "{wide:?}");
         let noisy = verdicts(&[alike(1.0)], Design::Unpaired);
         assert_eq!(noisy, [Verdict::Undecided(Why::Noise)]);
+        // No number of runs shows that two numbers are equal.
+        let equal = compare(&[alike(0.01)], Design::Unpaired, 0.0).remove(0);
+        assert_eq!(equal.verdict, Verdict::Undecided(Why::Noise));
     }
 
     #[test]

@@ -33,8 +33,8 @@ named or an expectation is not met, 1 if not enough could be measured to say.";
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FleetArguments {
     /// What pairs of hosts measure: send, write, tcp, udp or another word of both `rdmascope lat`
-    /// and `rdmascope bw` [default: send if most hosts have an RDMA adapter of their own,
-    /// else tcp].
+    /// and `rdmascope bw`, except mpi [default: send if most hosts have an RDMA adapter of their
+    /// own, else tcp].
     pub(super) subject: Option<String>,
     /// Hosts, such as a,b or 'node[001-064],gpu[1,3-5]' [default: the hosts of the Slurm job].
     #[arg(long, value_name = "LIST", conflicts_with_all = ["hosts_file", "local"])]

@@ -95,7 +95,7 @@ pub(super) fn expect(
     agents: &mut Fleet<'_>,
 ) -> Result<(), Usage> {
     let Some(fleet) = &mut run.fleet else { return Ok(()) };
-    let new = baseline.map_or(Ok(Vec::new()), |baseline| baseline.check(&run.plan, fleet))?;
+    let new = baseline.map_or(Ok(Vec::new()), |baseline| baseline.check(&run.plan, fleet, &run.devices))?;
     if !new.is_empty() {
         let new = new.join(", ");
         run.warnings.push(format!("not compared with the baseline, which does not have them: {new}"));

@@ -1,6 +1,6 @@
 //! What a fleet is compared with, beside its own members: stated limits, and an earlier fleet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use bench::PATTERNS;
@@ -10,12 +10,15 @@ use measure::record::{Device, Fleet, FleetMember, Point};
 use measure::store::RunReader;
 use measure::text::value;
 use measure::units::Dimension;
+use report::compare::MATTERING_SETTINGS;
 use report::fleet::{Question, Row, lasting, link_limit};
 use serde_json::{Value, json};
-use verdict::fleet::Cell;
+use verdict::fleet::{Cell, Schedule};
 
 use super::arguments::FleetArguments;
+use super::points::Asked;
 use crate::failure::Usage;
+use crate::resume;
 
 /// What the user states of every pair.
 #[derive(Default)]
@@ -140,6 +143,9 @@ type Cells = Vec<(u32, u32, f64)>;
 pub(super) struct Baseline {
     plan: Value,
     fleet: Fleet,
+    devices: Vec<Device>,
+    /// The options of its command line.
+    arguments: FleetArguments,
     /// The passes that it had time for.
     passes: usize,
     /// Why a slow host may be in it.
@@ -147,15 +153,25 @@ pub(super) struct Baseline {
     cells: Vec<(String, Cells)>,
 }
 
+/// What two fleets measured, in words: of the earlier one, and of this one.
+type Kind = (String, String, String);
+
 impl Baseline {
     /// Reads the record of an earlier fleet.
     pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
         let (run, points) = RunReader::open(directory)?.into_parts();
         let refused = |why: &str| Usage(format!("--baseline {}: {why}", directory.display()));
-        let fleet = run.fleet.ok_or_else(|| refused("it is no run of `rdmascope fleet`"))?;
+        let no_fleet = || refused("it is no run of `rdmascope fleet`");
+        let arguments = resume::arguments_of(&run, "fleet");
+        let fleet = run.fleet.ok_or_else(no_fleet)?;
+        let arguments = arguments.ok_or_else(no_fleet)?;
         let question = Question::of(&fleet).map_err(|why| refused(&why))?;
         let (found, passes) =
             lasting(&question, &fleet, &points).map_err(|_| refused("its schedule is not complete"))?;
+        if passes == 0 {
+            let words = "--time ended its schedule in the first pass: make a baseline with more time";
+            return Err(refused(words).into());
+        }
         let values = |(row, cells): (&&Row, Vec<Cell>)| {
             let cells = cells.iter().map(|cell| (cell.from, cell.to, row.of_log(cell.value)));
             (row.name.to_owned(), cells.collect())
@@ -168,36 +184,75 @@ impl Baseline {
             Some(said) if said["verdict"] == "undecided" => Some("is not decided"),
             Some(_) => None,
         };
-        Ok(Self { plan: run.plan, fleet, passes, doubt, cells })
+        Ok(Self { plan: run.plan, fleet, devices: run.devices, arguments, passes, doubt, cells })
+    }
+
+    /// Refuses an earlier fleet that was asked for other measurements, before an agent starts.
+    pub(super) fn check_asked(&self, arguments: &FleetArguments) -> anyhow::Result<()> {
+        let rails = |given: bool| if given { "given" } else { "not given" }.to_owned();
+        let net =
+            |of: &FleetArguments| of.net.net.as_ref().map_or("not given".to_owned(), ToString::to_string);
+        let port = |of: &FleetArguments| match of.port.arguments().join(" ") {
+            none if none.is_empty() => "the usual one".to_owned(),
+            words => words,
+        };
+        let schedule = Schedule::named(&arguments.schedule).map_or(1, |schedule| schedule.passes);
+        let passes = arguments.passes.map_or(schedule, |passes| passes as usize);
+        // Which word fits without one, only the agents tell.
+        let word = value(&self.plan["fleet"]);
+        let asked = Asked::of(arguments.subject.as_ref().unwrap_or(&word), arguments)?;
+        let kinds = [
+            ("the schedule", self.fleet.schedule.clone(), arguments.schedule.clone()),
+            // Of two passes the better value counts, and of three the middle one.
+            ("the number of whole passes", self.passes.to_string(), passes.to_string()),
+            ("--separate-rails", rails(self.fleet.separate_rails), rails(arguments.separate_rails)),
+            ("--net", net(&self.arguments), net(arguments)),
+            ("the port", port(&self.arguments), port(arguments)),
+        ];
+        let kinds = kinds.into_iter().map(|(what, earlier, now)| (what.to_owned(), earlier, now));
+        Ok(same(kinds.chain(self.measured(&asked.word, &asked.resolved.plan)))?)
     }
 
     /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of
     /// this fleet that it does not have.
-    pub(super) fn check(&self, plan: &Value, fleet: &Fleet) -> Result<Vec<String>, Usage> {
+    pub(super) fn check(
+        &self,
+        plan: &Value,
+        fleet: &Fleet,
+        devices: &[Device],
+    ) -> Result<Vec<String>, Usage> {
         let parallel = |fleet: &Fleet| fleet.parallel.map_or("all".to_owned(), |most| most.to_string());
-        let rails = |fleet: &Fleet| if fleet.separate_rails { "given" } else { "not given" }.to_owned();
-        let mut kinds = vec![
-            ("the subject".to_owned(), value(&self.plan["fleet"]), value(&plan["fleet"])),
-            ("the schedule".to_owned(), self.fleet.schedule.clone(), fleet.schedule.clone()),
-            ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet)),
-            ("--separate-rails".to_owned(), rails(&self.fleet), rails(fleet)),
-            // Of two passes the better value counts, and of three the middle one.
-            ("the number of passes".to_owned(), self.passes.to_string(), fleet.passes.to_string()),
-        ];
-        let experiments = plan["experiments"].as_array().into_iter().flatten().enumerate();
-        for (index, experiment) in experiments {
+        let parallel = ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet));
+        let places = self.places();
+        let devices = devices.iter().filter_map(|device| {
+            let name = &fleet.members.get(device.rank as usize)?.name;
+            let earlier = self.devices.iter().find(|one| Some(&one.rank) == places.get(name.as_str()))?;
+            Some((format!("the device of {name}"), earlier.name.clone(), device.name.clone()))
+        });
+        same(self.measured(&value(&plan["fleet"]), plan).into_iter().chain([parallel]).chain(devices))?;
+        let names = fleet.members.iter().map(|member| &member.name);
+        Ok(names.filter(|name| !places.contains_key(name.as_str())).cloned().collect())
+    }
+
+    /// What is measured, by its word, and the settings and axes of its points.
+    fn measured(&self, word: &str, plan: &Value) -> Vec<Kind> {
+        let mut kinds = vec![("the subject".to_owned(), value(&self.plan["fleet"]), word.to_owned())];
+        for (index, experiment) in plan["experiments"].as_array().into_iter().flatten().enumerate() {
+            let earlier = &self.plan["experiments"][index];
+            let of = |what: &str| format!("{what} of {}", value(&experiment["name"]));
             for (axis, now) in experiment["axes"].as_object().into_iter().flatten() {
-                let earlier = value(&self.plan["experiments"][index]["axes"][axis]);
-                kinds.push((format!("{axis} of {}", value(&experiment["name"])), earlier, value(now)));
+                kinds.push((of(axis), value(&earlier["axes"][axis]), value(now)));
+            }
+            for setting in MATTERING_SETTINGS {
+                kinds.push((of(setting), value(&earlier[setting]), value(&experiment[setting])));
             }
         }
-        if let Some((what, earlier, now)) = kinds.into_iter().find(|(_, earlier, now)| earlier != now) {
-            let words = format!("--baseline: {what} is {earlier} in the earlier fleet, and {now} now");
-            return Err(Usage(words));
-        }
-        let known: BTreeSet<&str> = self.fleet.members.iter().map(|member| member.name.as_str()).collect();
-        let names = fleet.members.iter().map(|member| &member.name);
-        Ok(names.filter(|name| !known.contains(name.as_str())).cloned().collect())
+        kinds
+    }
+
+    /// The members of the earlier fleet, by their names.
+    fn places(&self) -> BTreeMap<&str, u32> {
+        self.fleet.members.iter().map(|member| member.name.as_str()).zip(0..).collect()
     }
 
     /// The cells of a quantity between members that both fleets have.
@@ -213,9 +268,18 @@ impl Baseline {
     }
 }
 
+/// Refuses the first difference.
+fn same(mut kinds: impl Iterator<Item = Kind>) -> Result<(), Usage> {
+    match kinds.find(|(_, earlier, now)| earlier != now) {
+        None => Ok(()),
+        Some((what, earlier, now)) => {
+            Err(Usage(format!("--baseline: {what} is {earlier} in the earlier fleet, and {now} now")))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::points::Asked;
     use super::*;
 
     /// Adapters with these links, of the members 1 and more.

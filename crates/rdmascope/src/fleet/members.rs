@@ -1,5 +1,7 @@
 //! The members of a fleet: which hosts, on which devices, and how their agents are started.
 
+use std::collections::BTreeSet;
+
 use bench::process::coordinator::Launch;
 use bench::process::fleet::Member;
 use measure::record::FleetMember;
@@ -15,34 +17,82 @@ const NODES: &str = "SLURM_JOB_NODELIST";
 
 /// How the agents of a fleet are started.
 pub(super) struct Way {
-    hosts: Vec<Host>,
     launch: Launch,
     /// Whether all agents are on this host.
     is_local: bool,
 }
 
+/// Returns the members of the hosts that the arguments or the job name, as the record has them.
+pub(super) fn members(arguments: &FleetArguments) -> anyhow::Result<Vec<FleetMember>> {
+    let hosts = match (&arguments.hosts, &arguments.hosts_file, arguments.local) {
+        (Some(list), ..) => hosts::list(list).map_err(|why| Usage(format!("--hosts: {why}")))?,
+        (_, Some(file), _) => hosts::file(file)?,
+        (.., Some(agents)) => {
+            let host = |n| Host { name: format!("agent{n}"), ..Host::default() };
+            (1..=agents).map(host).collect()
+        }
+        (None, None, None) => nodes()?.ok_or_else(|| {
+            Usage("name the hosts with --hosts or --hosts-file, or try --local 4".to_owned())
+        })?,
+    };
+    let mut all = Vec::new();
+    for Host { name, group, devices } in hosts {
+        let member = FleetMember {
+            name: name.clone(),
+            host: name.clone(),
+            device: None,
+            groups: group.iter().map(|group| ("group".to_owned(), group.clone())).collect(),
+        };
+        if devices.is_empty() {
+            all.push(member);
+            continue;
+        }
+        for device in devices {
+            let mut rail = member.clone();
+            rail.name = format!("{name}:{device}");
+            rail.device = Some(device.clone());
+            rail.groups.insert("rail".to_owned(), device);
+            all.push(rail);
+        }
+    }
+    match all.len() {
+        0 | 1 => Err(Usage("a fleet has at least two hosts".to_owned()).into()),
+        _ => Ok(all),
+    }
+}
+
+/// Returns the nodes of the Slurm job in which this process is; none outside a job.
+fn nodes() -> Result<Option<Vec<Host>>, Usage> {
+    let Ok(list) = std::env::var(NODES) else { return Ok(None) };
+    hosts::list(&list).map(Some).map_err(|why| Usage(format!("{NODES}: {why}")))
+}
+
+/// Refuses to go on with members whose hosts only a Slurm job reaches that is not this one.
+pub(super) fn within_job(arguments: &FleetArguments, members: &[FleetMember]) -> Result<(), Usage> {
+    if arguments.via.is_some() || arguments.local.is_some() {
+        return Ok(());
+    }
+    let has: BTreeSet<String> = nodes()?.unwrap_or_default().into_iter().map(|host| host.name).collect();
+    let lacks: BTreeSet<&str> =
+        members.iter().map(|member| member.host.as_str()).filter(|host| !has.contains(*host)).collect();
+    let Some(first) = lacks.first() else { return Ok(()) };
+    let more =
+        if lacks.len() > 1 { format!(" and {} more of its hosts", lacks.len() - 1) } else { String::new() };
+    let words = match has.is_empty() {
+        true => "its hosts are nodes of a Slurm job: resume it in a job that has them".to_owned(),
+        false => format!("this Slurm job lacks {first}{more}: resume it in a job that has all of its hosts"),
+    };
+    Err(Usage(words))
+}
+
 impl Way {
-    /// Returns the way into the hosts that the arguments or the job name.
+    /// Returns the way into the hosts of the arguments.
     pub(super) fn of(arguments: &FleetArguments) -> anyhow::Result<Self> {
         let mut launch = Launch::local()?;
         launch.via.clone_from(&arguments.via);
         if let Some(path) = &arguments.agent_path {
             launch.program[0].clone_from(path);
         }
-        let hosts = match (&arguments.hosts, &arguments.hosts_file, arguments.local) {
-            (Some(list), ..) => hosts::list(list).map_err(|why| Usage(format!("--hosts: {why}")))?,
-            (_, Some(file), _) => hosts::file(file)?,
-            (.., Some(agents)) => {
-                let host = |n| Host { name: format!("agent{n}"), ..Host::default() };
-                (1..=agents).map(host).collect()
-            }
-            (None, None, None) => {
-                let list = std::env::var(NODES).map_err(|_| {
-                    Usage("name the hosts with --hosts or --hosts-file, or try --local 4".to_owned())
-                })?;
-                hosts::list(&list).map_err(|why| Usage(format!("{NODES}: {why}")))?
-            }
-        };
         let is_local = arguments.local.is_some();
         if !is_local && std::env::var_os(NODES).is_some() {
             launch.via.get_or_insert_with(|| SRUN.to_owned());
@@ -52,35 +102,7 @@ impl Way {
             let words = "--via has to say how to reach a host, with {host} for its name: --via 'ssh {host}'";
             return Err(Usage(words.to_owned()).into());
         }
-        Ok(Self { hosts, launch, is_local })
-    }
-
-    /// Returns the members, as the record has them.
-    pub(super) fn members(&self) -> anyhow::Result<Vec<FleetMember>> {
-        let mut all = Vec::new();
-        for Host { name, group, devices } in &self.hosts {
-            let member = FleetMember {
-                name: name.clone(),
-                host: name.clone(),
-                device: None,
-                groups: group.iter().map(|group| ("group".to_owned(), group.clone())).collect(),
-            };
-            if devices.is_empty() {
-                all.push(member);
-                continue;
-            }
-            for device in devices {
-                let mut rail = member.clone();
-                rail.name = format!("{name}:{device}");
-                rail.device = Some(device.clone());
-                rail.groups.insert("rail".to_owned(), device.clone());
-                all.push(rail);
-            }
-        }
-        match all.len() {
-            0 | 1 => Err(Usage("a fleet has at least two hosts".to_owned()).into()),
-            _ => Ok(all),
-        }
+        Ok(Self { launch, is_local })
     }
 
     /// Returns how the agent of a member is started. `is_verbs` says whether it opens a device.

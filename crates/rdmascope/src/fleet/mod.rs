@@ -32,7 +32,7 @@ use self::agents::{pin, prepared, started};
 pub(crate) use self::arguments::{EXAMPLES, FleetArguments};
 use self::begun::{begun, expect};
 use self::expected::{Baseline, Limits};
-use self::members::Way;
+use self::members::{Way, members, within_job};
 use self::points::Asked;
 use self::probe::Measuring;
 use self::time::Time;
@@ -58,13 +58,14 @@ pub(crate) fn fleet(arguments: &FleetArguments, words: Vec<String>) -> anyhow::R
 fn begin(arguments: &FleetArguments, words: Vec<String>, out: &Path) -> anyhow::Result<ExitCode> {
     // What is wrong with the command line is said before a thousand agents start.
     RunWriter::check(out)?;
+    let members = members(arguments)?;
     let way = Way::of(arguments)?;
-    let members = way.members()?;
     if let Some(schedule) = Schedule::named(&arguments.schedule).filter(|_| arguments.separate_rails) {
         separate_rails(&members, schedule).map_err(|why| Usage(format!("--separate-rails: {why}")))?;
     }
     let limits = Limits::of(arguments)?;
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
+    baseline.as_ref().map_or(Ok(()), |baseline| baseline.check_asked(arguments))?;
     let interrupt = Interrupt::install()?;
     let mut voice = Voice::new(0);
     let began = Deadline::after(Duration::MAX);
@@ -127,10 +128,8 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         return Err(refused("it is no run of `rdmascope fleet`").into());
     };
     resume::of_this_version(&ended.run, directory)?;
+    within_job(&arguments, &fleet.members).map_err(|Usage(why)| refused(&why))?;
     let way = Way::of(&arguments)?;
-    if way.members()? != fleet.members {
-        return Err(refused("its hosts have changed since: start a new run").into());
-    }
     // A record may come from anywhere, and its command line may name programs.
     eprintln!("rdmascope: resuming `{}`", harmless(&ended.run.command.join(" ")));
     let question = Question::of(&fleet).map_err(|why| refused(&why))?;

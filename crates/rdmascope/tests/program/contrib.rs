@@ -90,7 +90,7 @@ fn reframe_passes_a_healthy_fleet_and_names_the_slow_member() {
 /// What Node Health Check does with a check that fails (`die`), and its functions that checks use.
 const NHC: &str = r#"
     set -f
-    TIMEOUT=30
+    TIMEOUT=${TIMEOUT-30}
     die() { local RET="$1"; shift; eval echo "'Health check failed:  $*'"; exit $RET; }
     vlog() { echo "$@"; }
     nhc_cmd_with_timeout() { timeout "$@"; local ret=$?; [ $ret = 124 ] && ret=143; return $ret; }
@@ -118,7 +118,7 @@ fn nodes_that_miss_an_expectation_fail_their_health_check() {
         ),
         ("-t 1 bw send --local -D 60", Some("\"bw send --local -D 60\" took longer than 1 s")),
         ("", Some("Say what to measure")),
-        ("-t 31 bw send --local", Some("The time limit of 31 s exceeds the timeout of NHC, 30 s.")),
+        ("-t 31 bw send --local -Z", Some("The time limit of 31 s exceeds the timeout of NHC, 30 s.")),
     ] {
         let file = contrib("nhc/rdmascope.nhc");
         let lines = [format!("export RDMASCOPE={}", *PROGRAM), format!(". {}", file.display())];
@@ -138,6 +138,12 @@ fn nodes_that_miss_an_expectation_fail_their_health_check() {
         }
         scratch.assert_nothing_left();
     }
+    // NHC has no time limit.
+    let mut command = scratch.command("bash");
+    command.args(["-c", NHC, "nhc", "nhc.conf"]).env("TIMEOUT", "0");
+    let ended = finish(command);
+    let said = ended.stdout.contains("failed:  check_rdmascope:  \"bw send --local -Z\" failed");
+    assert!(ended.status == Some(1) && said, "it measures: {ended:?}");
 }
 
 #[test]
@@ -320,12 +326,18 @@ fn a_fleet_reaches_pods_through_a_stand_in_for_kubectl() {
     let mut command = scratch.command("sh");
     command.arg(contrib("kubernetes/fleet.sh"));
     command.args(["tcp", "--passes", "1", "-n", "50", "-D", "20ms", "--visits-apart", "0", "--out", "fleet"]);
-    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    command.env("PATH", &path);
     let ended = finish(command);
     let mut unnamed = scratch.command("sh");
     unnamed.arg(contrib("kubernetes/fleet.sh")).args(["--time", "10min"]);
     let refused = finish(unnamed);
     assert!(refused.status == Some(2) && refused.stderr.contains("name what pairs measure"), "{refused:?}");
+    scratch.write_script("bin/kubectl", "#!/bin/sh\n");
+    let mut empty = scratch.command("sh");
+    empty.arg(contrib("kubernetes/fleet.sh")).arg("tcp").env("PATH", &path);
+    let refused = finish(empty);
+    assert!(refused.status == Some(2) && refused.stderr.contains("no pod has the label"), "{refused:?}");
     // Three members are too few for a verdict.
     assert_eq!(ended.status, Some(1), "{ended:?}");
     let (run, points) = scratch.record("fleet");

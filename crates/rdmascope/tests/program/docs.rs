@@ -84,8 +84,8 @@ fn masked(line: &str) -> String {
     let line = line.split(", not within ").next().unwrap_or(line);
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
-        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.']));
-        if matches!(word, "!" | "~") || (is_unit && words.last().is_some_and(|last| last == "#")) {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.', ')']));
+        if matches!(word, "!" | "~") || (is_unit && words.last().is_some_and(|last| last.ends_with('#'))) {
             continue;
         }
         let word = if word == "-" { "0" } else { word };

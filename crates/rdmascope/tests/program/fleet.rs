@@ -386,6 +386,16 @@ fn limits_and_an_earlier_fleet_are_compared_with() {
     assert_words(&ended.stdout, &["below the expectation", "limit: throughput at least 9537 MiB/s: missed"]);
     scratch.refused(&["compare", "before", "fleet"], 1, &["schedule: all-pairs -> ring", "--anyway"]);
     std::fs::remove_dir_all(scratch.at("fleet")).unwrap();
+    // Nothing is started for it.
+    for (more, why) in [
+        ("-n 77", "iterations of latency is 100 in the earlier fleet, and 77 now"),
+        ("-n 100 --net loopback", "--net is not given in the earlier fleet, and loopback now"),
+        ("-n 100 --gid-index 1", "the port is the usual one in the earlier fleet, and --gid-index 1 now"),
+    ] {
+        let words = ["fleet", "send", "--hosts", "h[1-5]", "--via", "false {host}", "--baseline", "before"];
+        let words: Vec<&str> = words.into_iter().chain(more.split(' ')).collect();
+        scratch.refused(&words, 2, &[&format!("--baseline: {why}")]);
+    }
     let words = started(&scratch, "h[1-5]", &with_slow("h5"), &["--baseline", "before"]);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");

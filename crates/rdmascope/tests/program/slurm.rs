@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use measure::record::{Point, Run, Status};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 
 use crate::support::processes::{Process, gone_within, signal, with_token};
 use crate::support::slurm::Cluster;
@@ -227,8 +228,39 @@ fn a_fleet_in_an_allocation_has_the_nodes_of_the_job() {
         assert_eq!(ended.status, Some(1), "{way}: {ended:?}");
         assert_eq!(members(&scratch, &ended).join(" "), expected, "{way}: {ended:?}");
         assert_nothing_left(&scratch, &cluster);
-        fs::remove_dir_all(scratch.at("fleet")).unwrap();
+        fs::rename(scratch.at("fleet"), scratch.at(expected)).unwrap();
     }
+    // The job of the second fleet has ended before it did. It goes on in a job with its nodes.
+    fs::rename(scratch.at("n2 n4"), scratch.at("fleet")).unwrap();
+    cut(&scratch);
+    for (job, why) in [
+        ("salloc --quiet -w n1,n2", "this Slurm job lacks n4: resume it in a job that has all of its hosts"),
+        ("", "its hosts are nodes of a Slurm job: resume it in a job that has them"),
+    ] {
+        let mut shell = scratch.shell(&format!("{job} \"$0\" fleet --resume fleet"));
+        shell.env(name, &value);
+        let ended = finish(shell);
+        assert_eq!(ended.status, Some(2), "{job}: {ended:?}");
+        assert!(ended.stderr.contains(&format!("cannot resume fleet: {why}")), "{job}: {ended:?}");
+    }
+    let mut shell = scratch.shell("salloc --quiet -N 4 \"$0\" fleet --resume fleet");
+    shell.env(name, &value);
+    let ended = finish(shell);
+    assert_eq!((ended.status, members(&scratch, &ended).join(" ").as_str()), (Some(1), "n2 n4"), "{ended:?}");
+    assert_nothing_left(&scratch, &cluster);
+}
+
+/// Takes the end away from the record of a fleet, as a kill does.
+fn cut(scratch: &Scratch) {
+    let file = scratch.at("fleet/run.json");
+    let mut run: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    run.as_object_mut().unwrap().remove("ended");
+    run["fleet"].as_object_mut().unwrap().remove("examined");
+    fs::write(file, run.to_string()).unwrap();
+    let points = fs::read_to_string(scratch.at("fleet/points.jsonl")).unwrap();
+    let lines: Vec<&str> = points.lines().collect();
+    let kept: String = lines[..lines.len() - 1].iter().map(|line| format!("{line}\n")).collect();
+    fs::write(scratch.at("fleet/points.jsonl"), kept).unwrap();
 }
 
 /// From outside of a job, each agent is a job of its own.

@@ -40,7 +40,7 @@ const TOLD_GROUPS: [&str; 7] = ["cpu", "infiniband", "isolation", "kernel", "mpi
 const CHANGING: [&str; 3] = ["affinity", "mhz", "state"];
 /// Settings of experiments that say what is measured. (Axes are matched point by point, and
 /// repetitions are units.)
-const MATTERING_SETTINGS: [&str; 7] =
+pub const MATTERING_SETTINGS: [&str; 7] =
     ["pattern", "iterations", "bytes_max", "duration_s", "warmup", "tx_depth", "rx_depth"];
 /// Settings of experiments that are told where they differ.
 const TOLD_SETTINGS: [&str; 3] = ["repetitions", "launches", "within"];

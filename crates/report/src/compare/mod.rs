@@ -33,7 +33,7 @@ use verdict::session::as_large;
 
 pub use asked::{Asked, Measured, Order, Session};
 pub use comparison::{Comparison, Row, Word};
-pub use differences::Difference;
+pub use differences::{Difference, MATTERING_SETTINGS};
 pub use sheet::Sheet;
 
 use crate::Error;

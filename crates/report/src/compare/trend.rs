@@ -271,7 +271,7 @@ impl<'a> Series<'a> {
             let run = compared[change.at].run;
             Change {
                 run,
-                started: runs[run].run.started.clone(),
+                started: plain(&runs[run].run.started),
                 ratio: change.shift.exp(),
                 verdict: if self.number.sign * change.shift < 0.0 { Word::Worse } else { Word::Better },
                 differences: changed(sides),
@@ -282,16 +282,16 @@ impl<'a> Series<'a> {
         let undecided = |reason: String| (Word::Undecided, reason);
         let (verdict, reason) = match (last, self.moved(quantities), found.least) {
             _ if last != Word::Worse && self.fails_last => {
-                (Word::Failed, format!("in the last run, {}", runs[runs.len() - 1].run.started))
+                (Word::Failed, format!("in the last run, {}", plain(&runs[runs.len() - 1].run.started)))
             }
             _ if self.without.len() >= SEGMENT && !(last == Word::Worse && self.fails) => {
                 let since = runs[self.without[0]];
-                undecided(format!("no number since {} ({})", since.run.started, plain(since.name)))
+                undecided(format!("no number since {} ({})", plain(&since.run.started), plain(since.name)))
             }
             (Word::Worse, ..) | (_, None, None) => (last, String::new()),
             (_, Some(run), _) => {
                 let name = plain(runs[run].name);
-                undecided(format!("placement differs from {} ({name}) on", runs[run].run.started))
+                undecided(format!("placement differs from {} ({name}) on", plain(&runs[run].run.started)))
             }
             (_, _, Some(least)) => {
                 let need = if quantities == 1 { "needs" } else { "need" };

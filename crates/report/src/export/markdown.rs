@@ -11,6 +11,7 @@ use super::rows::asked;
 use crate::Error;
 use crate::escaped::markdown;
 use crate::expectations::line;
+use crate::fleet::{Found, OverPairs, SHARES, Tails, remarks, rows};
 use crate::folded::fold_worst;
 use crate::list::{distinct, grouped};
 use crate::varying::Varying;
@@ -30,8 +31,39 @@ pub(super) fn write(
             markdown(&run.name),
             markdown(&run.run.started)
         )?;
-        numbers(run, patterns, quantities, out)?;
+        match Found::of(run.run, run.points) {
+            Some(Ok(found)) => fleet(run, &found, out)?,
+            Some(Err(why)) => writeln!(out, "{}", markdown(&why))?,
+            None => numbers(run, patterns, quantities, out)?,
+        }
         expectations(run, patterns, out)?;
+    }
+    Ok(())
+}
+
+/// The verdict on a fleet with its evidence, and quantiles over the pairs: a row for each of them
+/// would be a table of thousands.
+fn fleet(run: &Exported<'_>, found: &Found<'_>, out: &mut dyn Write) -> Result<(), Error> {
+    let words = found.words();
+    writeln!(out, "**{}**; {}\n", markdown(&words.verdict()), markdown(&words.measured()))?;
+    for culprit in &found.examined.culprits {
+        writeln!(out, "- **{}**", markdown(&words.culprit(culprit)))?;
+        words.evidence(culprit).iter().try_for_each(|line| writeln!(out, "  - {}", markdown(line)))?;
+    }
+    remarks(&words).iter().try_for_each(|line| writeln!(out, "- {}", markdown(line)))?;
+    let tails = Tails::of(run.points);
+    let of = |judged| rows(&found.question, judged, &tails);
+    let all: Vec<OverPairs> = found.examined.quantities.iter().flat_map(of).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let heads = std::iter::once("of pairs").chain(SHARES.iter().map(|(name, _)| *name));
+    row(heads.map(markdown), out)?;
+    row(std::iter::once("---").chain(SHARES.iter().map(|_| "---:")).map(str::to_owned), out)?;
+    for over_pairs in &all {
+        let cells = over_pairs.values.iter().map(|value| over_pairs.row.shown(*value));
+        row(std::iter::once(over_pairs.name()).chain(cells).map(|cell| markdown(&cell)), out)?;
     }
     Ok(())
 }

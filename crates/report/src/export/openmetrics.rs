@@ -17,6 +17,7 @@ use measure::presentation::Patterns;
 use measure::quantity::{self, Reading};
 use measure::record::Point;
 use measure::units::Dimension;
+use verdict::fleet::Against;
 
 use super::exported::Exported;
 use super::rows::{asked, status, text, untaken};
@@ -250,6 +251,13 @@ fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let examined = &found.examined;
     let words = found.words();
     add("culprits", "Members, pairs and groups that are slow.", &[], culprits(examined).len() as f64);
+    let others = examined.congestion.iter().filter(|one| one.against == Against::Others).count();
+    add(
+        "congested",
+        "Members, pairs and groups that are slower than the others under load alone.",
+        &[],
+        others as f64,
+    );
     let missed = missed(examined).count();
     add(
         "missed_under_load",

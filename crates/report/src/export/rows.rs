@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use measure::presentation::Patterns;
 use measure::quantity::Found;
-use measure::record::{Point, Run, Status};
+use measure::record::{InFleet, Point, Run, Status};
 use measure::text::value;
 use measure::units::Dimension;
 use serde_json::Value;
 
 use super::exported::{Cell, Exported};
+use crate::fleet::rounds_of_schedule;
 use crate::list::distinct;
 
 /// A column of a table, with what the schema says of it.
@@ -36,7 +37,7 @@ impl Column {
 }
 
 /// The columns of every export, in their order. The axes of the points follow.
-pub(super) const COLUMNS: [Column; 21] = [
+pub(super) const COLUMNS: [Column; 22] = [
     Column::new("run", "string", "Name of the run's directory."),
     Column::new("started", "datetime", "When the run started, RFC 3339, UTC."),
     Column::new("hosts", "string", "Names of the hosts of the ranks, with commas between them.").optional(),
@@ -48,6 +49,12 @@ pub(super) const COLUMNS: [Column; 21] = [
     Column::new("repetition", "integer", "Which repetition of the same combination of axes, from 0."),
     Column::new("launch", "integer", "Number of the launch whose ranks measured the point.").optional(),
     Column::new("round", "integer", "Number of the round of a fleet, from 0.").optional(),
+    Column::new(
+        "stage",
+        "string",
+        "schedule if the schedule of a fleet measured the round, suspects if it was measured after that.",
+    )
+    .optional(),
     Column::new(
         "members",
         "string",
@@ -104,12 +111,16 @@ impl<'a> Table<'a> {
 
     /// Its rows, each with all columns.
     pub(super) fn rows(&self) -> impl Iterator<Item = Vec<Cell<'_>>> {
-        let points = self.runs.iter().flat_map(|run| run.points.iter().map(move |point| (run, point)));
-        points.flat_map(|(run, point)| self.rows_of(run, point))
+        let points = self.runs.iter().flat_map(|run| {
+            let rounds = run.run.fleet.as_ref().and_then(rounds_of_schedule);
+            run.points.iter().map(move |point| (run, rounds, point))
+        });
+        points.flat_map(|(run, rounds, point)| self.rows_of(run, rounds, point))
     }
 
-    /// The rows of a point; one without a number, if it was not measured.
-    fn rows_of(&self, run: &Exported<'_>, point: &Point) -> Vec<Vec<Cell<'_>>> {
+    /// The rows of a point; one without a number, if it was not measured. The schedule of a fleet
+    /// has so many `rounds`.
+    fn rows_of(&self, run: &Exported<'_>, rounds: Option<u64>, point: &Point) -> Vec<Vec<Cell<'_>>> {
         let is_measured = point.status == Status::Measured;
         let paths = match (is_measured, self.quantities) {
             (false, _) => Vec::new(),
@@ -118,7 +129,7 @@ impl<'a> Table<'a> {
         };
         let numbers = paths.iter().map(|path| number(self.patterns, point, path));
         let none = (!is_measured).then(|| vec![Value::Null; NUMBER]);
-        let of_point = of_point(run, point);
+        let of_point = of_point(run, rounds, point);
         let axes = self.axes.iter().map(|(_, axis)| point.axes.get(*axis).cloned().unwrap_or_default());
         let row = |number: Vec<Value>| {
             let cells = of_point.iter().cloned().chain(number).chain(axes.clone());
@@ -141,7 +152,7 @@ pub(super) fn untaken(axis: &str, taken: &mut Vec<String>) -> String {
 /// The columns of a number.
 const NUMBER: usize = 7;
 
-fn of_point(run: &Exported<'_>, point: &Point) -> Vec<Value> {
+fn of_point(run: &Exported<'_>, rounds: Option<u64>, point: &Point) -> Vec<Value> {
     let names = |names: String| Some(names).filter(|names| !names.is_empty());
     let hosts = distinct(run.run.environments.iter().map(|environment| environment.hostname.as_str()));
     vec![
@@ -155,11 +166,17 @@ fn of_point(run: &Exported<'_>, point: &Point) -> Vec<Value> {
         point.repetition.into(),
         point.launch.into(),
         point.fleet.as_ref().map(|place| place.round).into(),
+        point.fleet.as_ref().zip(rounds).map(|(place, rounds)| stage(place, rounds)).into(),
         members(run.run, point).map(|members| members.join(",")).into(),
         status(point).into(),
         reason(point).into(),
         point.unstable.as_deref().into(),
     ]
+}
+
+/// Why a fleet measured a point.
+fn stage(place: &InFleet, rounds: u64) -> &'static str {
+    if place.round < rounds { "schedule" } else { "suspects" }
 }
 
 /// The names of the members of a fleet that measured a point, in rank order.

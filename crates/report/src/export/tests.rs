@@ -63,16 +63,17 @@ fn text(format: Format, quantities: &[&str]) -> String {
 fn a_row_is_a_number_of_a_point() {
     let csv = text(Format::Csv, &["latency.p50_ns", "latency.share_above.1004"]);
     let expected = "\
-run,started,hosts,devices,point,experiment,pattern,repetition,launch,round,members,status,reason,unstable,quantity,kind,unit,\
+run,started,hosts,devices,point,experiment,pattern,repetition,launch,round,stage,members,status,reason,unstable,quantity,kind,\
+unit,\
 value,low,\
 high,samples,size_bytes
-r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,,,measured,,,latency.p50_ns,rtt_half,ns,1000.0,996.0,1004.0,11,8
-r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,,,measured,,,latency.share_above.1004,rtt_half,,\
+r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,,,,measured,,,latency.p50_ns,rtt_half,ns,1000.0,996.0,1004.0,11,8
+r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,0,lat,ping-pong,0,,,,,measured,,,latency.share_above.1004,rtt_half,,\
 0.09090909090909091,";
     assert!(csv.starts_with(expected), "{csv}");
     // A spreadsheet takes no text for a formula, and a text keeps its line break.
     assert!(csv.contains(",measured,,\"'=SUM(A1), \"\"quoted\"\"\nand more\",latency.p50_ns,"), "{csv}");
-    let last = "r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,2,lat,ping-pong,0,,,,not_measured,no <device> & no | port,,,,,,,,,32\n";
+    let last = "r,2026-11-28T02:33:57Z,\"n1,n2\",mlx5_0,2,lat,ping-pong,0,,,,,not_measured,no <device> & no | port,,,,,,,,,32\n";
     assert!(csv.ends_with(last), "{csv}");
 }
 
@@ -409,6 +410,40 @@ fn a_row_of_a_fleet_names_its_members_and_its_round() {
     let lines = exported(Format::Json, &fleet(None), &points);
     let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!((&first["round"], &first["members"]), (&json!(7), &json!("n3,n1")));
+    assert_eq!(first["stage"], "schedule");
+    // Its schedule of three passes had nine rounds.
+    points[0].fleet = serde_json::from_value(json!({ "round": 9, "members": [2, 0] })).unwrap();
+    let lines = exported(Format::Json, &fleet(Some(found("culprits", &[culprit()]))), &points);
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["stage"], "suspects");
+}
+
+#[test]
+fn a_fleet_is_a_verdict_for_people() {
+    let cells = json!([[0, 1, 20.0], [1, 0, 19.3]]);
+    let mut said = found("culprits", &[culprit()]);
+    said["quantities"][1]["cells"] = cells;
+    said["congestion"] = json!([{
+        "quantity": 1, "place": { "pair": { "a": 1, "b": 2 } }, "way": "send", "against": "others", "screened": -0.4,
+        "again": -0.3, "isolated": 0.0,
+    }]);
+    let metrics = exported(Format::OpenMetrics, &fleet(Some(said.clone())), &[]);
+    assert!(metrics.contains("\nrdmascope_fleet_congested 1\n"), "{metrics}");
+    let table = exported(Format::Markdown, &fleet(Some(said)), &points());
+    for part in [
+        "**1 culprit**; 18 measurements of pairs in 9 rounds (3 passes)\n\n- **n1: throughput: sends 39 % below",
+        "\n  - sending: 39 % below under load; 39 % below, 39 % below, 39 % below in 3 visits in isolation",
+        "\n- left out: n4: no \\<route\\>\n",
+        "\n- congested: n2 -\\> n3: throughput: ",
+        "\n- would have been named: throughput: ",
+        "\n\n| of pairs | min |",
+        "\n| throughput | ",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(!table.contains("| experiment |"), "{table}");
+    let open = exported(Format::Markdown, &fleet(None), &[]);
+    assert!(open.contains("\nthe examination is not complete, it ended in round 1: "), "{open}");
 }
 
 #[test]

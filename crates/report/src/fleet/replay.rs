@@ -226,13 +226,19 @@ pub fn compared<'p>(run: &Run, points: &'p [Point]) -> Cow<'p, [Point]> {
     }
 }
 
+/// The number of rounds of the schedule, as far as the record tells. What a fleet measures after
+/// them is of suspects.
+pub(crate) fn rounds_of_schedule(fleet: &Fleet) -> Option<u64> {
+    let examined = fleet.examined.as_ref().and_then(|said| said["measurements"]["rounds"].as_u64());
+    let ended = examined.or_else(|| fleet.rounds_in_time.map(u64::from));
+    ended.or_else(|| Question::of(fleet).ok().map(|question| question.rounds()))
+}
+
 /// Returns the points that a fleet measured in the rounds of its schedule, without the axis that
 /// names the pair: all pairs are repetitions of one point. Separate rails have a point each.
 /// Points of suspects that were measured again are left out.
 pub(super) fn scheduled(fleet: &Fleet, points: &[Point]) -> Vec<Point> {
-    let examined = fleet.examined.as_ref().and_then(|said| said["measurements"]["rounds"].as_u64());
-    let ended = examined.or_else(|| fleet.rounds_in_time.map(u64::from));
-    let rounds = ended.or_else(|| Question::of(fleet).ok().map(|question| question.rounds()));
+    let rounds = rounds_of_schedule(fleet);
     let is_scheduled = |place: &InFleet| rounds.is_none_or(|rounds| place.round < rounds);
     let scheduled = points.iter().filter(|point| point.fleet.as_ref().is_some_and(is_scheduled)).cloned();
     let rail = |point: &Point| {

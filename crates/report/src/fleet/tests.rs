@@ -10,7 +10,7 @@ use super::replay::scheduled;
 use super::{Question, Tails, Words, json as object, stated, text};
 
 /// A fleet that measures a latency and a throughput.
-fn fleet(count: usize, schedule: &str, expected: Option<f64>) -> Fleet {
+pub(crate) fn fleet(count: usize, schedule: &str, expected: Option<f64>) -> Fleet {
     let quantity =
         |name: &str, expected| FleetQuantity { name: name.to_owned(), expected, ..Default::default() };
     let member = |index| FleetMember { name: format!("n{index}"), ..FleetMember::default() };
@@ -55,10 +55,21 @@ impl<F: Fn(usize, usize, &Round) -> f64> Probe for World<F> {
     }
 }
 
-fn examined(fleet: &Fleet, value: impl Fn(usize, usize, &Round) -> f64) -> (Question, Examined) {
+pub(crate) fn examined(fleet: &Fleet, value: impl Fn(usize, usize, &Round) -> f64) -> (Question, Examined) {
     let question = Question::of(fleet).expect("a question");
     let Ok(examined) = examine(&question.hosts, &question.options, &mut World(value, 1));
     (question, examined)
+}
+
+/// The record of a run.
+fn run() -> Run {
+    let run = json!({
+        "schema_version": 1, "program": { "name": "rdmascope", "version": "0.2.0" }, "command": [],
+        "started": "2026-01-01T00:00:00Z", "title": "Fleet of 8 members, tcp", "quick": false, "plan": {},
+        "points_planned": 0, "figures": [], "findings": [], "devices": [], "environments": [], "overheads": [],
+        "warnings": [],
+    });
+    serde_json::from_value(run).unwrap()
 }
 
 #[test]
@@ -162,14 +173,7 @@ fn pairs_across_groups_are_compared_with_those_within() {
     let said = |fleet: &Fleet| {
         let value = |from: usize, to: usize, _: &Round| if (from < 4) == (to < 4) { 1.0 } else { 0.6 };
         let (question, examined) = examined(fleet, value);
-        let run = json!({
-            "schema_version": 1, "program": { "name": "rdmascope", "version": "0.2.0" }, "command": [],
-            "started": "2026-01-01T00:00:00Z", "title": "Fleet of 8 members, tcp", "quick": false, "plan": {},
-            "points_planned": 0, "figures": [], "findings": [], "devices": [], "environments": [], "overheads": [],
-            "warnings": [],
-        });
-        let run: Run = serde_json::from_value(run).unwrap();
-        text(&run, fleet, &question, &examined, &Tails::default(), None)
+        text(&run(), fleet, &question, &examined, &Tails::default(), None)
     };
     let halves = said(&fleet(8, "bisection", None));
     assert!(halves.contains("\n across halves: throughput: median 57"), "{halves}");
@@ -251,4 +255,32 @@ fn a_fleet_that_was_killed_has_no_more_points_than_its_schedule() {
     assert_eq!(counted(&killed), 4);
     killed.examined = Some(json!({ "measurements": { "rounds": 6 } }));
     assert_eq!(counted(&killed), 6);
+}
+
+#[test]
+fn the_matrix_of_a_terminal_has_members_of_a_group_together_and_as_many_rows_as_fit() {
+    let run = run();
+    let matrix = |count: usize, line: usize| {
+        let mut fleet = fleet(count, "all-pairs", None);
+        for (index, member) in fleet.members.iter_mut().enumerate() {
+            member.groups.insert("group".to_owned(), ["even", "odd"][index % 2].to_owned());
+        }
+        let value = |from: usize, to: usize, _: &Round| if from == 3 && to != 0 { 0.6 } else { 1.0 };
+        let (question, found) = examined(&fleet, value);
+        let said = text(&run, &fleet, &question, &found, &Tails::default(), Some(line));
+        let (_, matrix) = said.split_once("\n throughput, from row to column").expect("a matrix");
+        matrix.lines().map(str::to_owned).collect::<Vec<String>>()
+    };
+    // Sender 3 is 40 % below the others to all but n0, and its own place is empty.
+    let small = matrix(6, 80);
+    assert!(small[0].contains(" MiB/s; 1 is 10 % below it, 9 is 90 %"), "{small:?}");
+    let rows = [" n0   .....", " n2  . ....", " n4  .. ...", " n1  ... ..", " n3  .444 4", " n5  ..... "];
+    let expected: Vec<String> = rows.iter().map(|row| format!("{row:<10}")).collect();
+    assert_eq!(small[1..].iter().map(|row| format!("{row:<10}")).collect::<Vec<_>>(), expected);
+    // Ten members in five columns: each is two members, by their worst pair.
+    let large = matrix(10, 10);
+    assert!(large[0].ends_with("; each row is 2 members, shown by their worst pair"), "{large:?}");
+    let names: Vec<&str> = large[1..].iter().map(|row| &row[1..3]).collect();
+    assert_eq!(names, ["n0", "n4", "n8", "n3", "n7"]);
+    assert_eq!(&large[4][5..], "44444", "{large:?}");
 }

@@ -46,18 +46,7 @@ pub fn text(
         out += &format!(" ! {}\n", words.culprit(culprit));
         words.evidence(culprit).iter().for_each(|line| out += &format!("     {line}\n"));
     }
-    for (member, reason) in &fleet.left {
-        out += &format!(" left out: {}: {}\n", words.names.member(*member as usize), plain(reason));
-    }
-    out += &listed("congested", examined.congestion.iter().map(|one| words.congestion(one)));
-    out += &listed("not decided", open(fleet, examined).map(|one| words.undecided(one)));
-    out += &listed("suspect at first", examined.cleared.iter().map(|one| words.cleared(one)));
-    for judged in &examined.quantities {
-        if let Some(thresholds) = &judged.thresholds {
-            out += &format!(" would have been named: {}\n", words.detectable(judged, thresholds));
-        }
-    }
-    stated(&words).iter().chain(&words.across()).for_each(|line| out += &format!(" {line}\n"));
+    remarks(&words).iter().for_each(|line| out += &format!(" {line}\n"));
     out += &table(question, examined, tails);
     for judged in &examined.quantities {
         out += &matrix(&words, judged, width);
@@ -65,12 +54,34 @@ pub fn text(
     out
 }
 
+/// Returns what is said beside the culprits, a line each: who was left out, what is congested, not
+/// decided or not confirmed, what would have been named, and whether stated limits are met.
+pub(crate) fn remarks(words: &Words<'_>) -> Vec<String> {
+    let Words { names, examined, .. } = words;
+    let fleet = names.fleet;
+    let left = fleet
+        .left
+        .iter()
+        .map(|(member, reason)| format!("left out: {}: {}", names.member(*member as usize), plain(reason)));
+    let named = examined.quantities.iter().filter_map(|judged| {
+        let thresholds = judged.thresholds.as_ref()?;
+        Some(format!("would have been named: {}", words.detectable(judged, thresholds)))
+    });
+    left.chain(listed("congested", examined.congestion.iter().map(|one| words.congestion(one))))
+        .chain(listed("not decided", open(fleet, examined).map(|one| words.undecided(one))))
+        .chain(listed("suspect at first", examined.cleared.iter().map(|one| words.cleared(one))))
+        .chain(named)
+        .chain(stated(words))
+        .chain(words.across())
+        .collect()
+}
+
 /// At most [`LISTED_MAX`] lines under a word, and how many more there are.
-fn listed(word: &str, lines: impl Iterator<Item = String>) -> String {
+fn listed(word: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
     let lines: Vec<String> = lines.collect();
-    let mut out: String = lines.iter().take(LISTED_MAX).map(|line| format!(" {word}: {line}\n")).collect();
+    let mut out: Vec<String> = lines.iter().take(LISTED_MAX).map(|line| format!("{word}: {line}")).collect();
     if lines.len() > LISTED_MAX {
-        out += &format!(" {word}: {} more in the report\n", lines.len() - LISTED_MAX);
+        out.push(format!("{word}: {} more in the report", lines.len() - LISTED_MAX));
     }
     out
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use measure::record::Fleet;
 use measure::text::counted;
 use verdict::fleet::{
-    Against, Cleared, Congestion, Culprit, Evidence, Examined, Hosts, Judged, Measurements, Place, Reason,
-    Thresholds, Undecided, Way, Why,
+    Against, Cleared, Congestion, Culprit, Evidence, Examined, Hosts, Judged, Measurements, Options, Place,
+    Reason, Thresholds, Undecided, Way, Why,
 };
 
 use super::names::Names;
@@ -147,7 +147,8 @@ impl<'a> Words<'a> {
                 .iter()
                 .map(|visit| visit.map_or_else(|| "not measured".to_owned(), |effect| by(row, effect)))
                 .collect();
-            let screened = evidence.screened.map(|effect| format!("{} under load; ", by(row, effect)));
+            let screened =
+                evidence.screened.map(|effect| format!("{} {}; ", by(row, effect), self.at_first()));
             let what = match way {
                 _ if !row.is_directed => "",
                 Way::Send => "sending: ",
@@ -169,6 +170,13 @@ impl<'a> Words<'a> {
         let is_first = self.examined.culprits.iter().find(is_host) == Some(culprit);
         let has_groups = !self.question.hosts.groupings.is_empty();
         lines.chain((is_first && !has_groups).then(|| FAR.to_owned())).collect()
+    }
+
+    /// How the schedule measured: alone, a pair is under no load.
+    fn at_first(&self) -> &'static str {
+        let Options { schedule, amounts, .. } = &self.question.options;
+        let is_alone = schedule.name == "isolated" || amounts.parallel == Some(1);
+        if is_alone { "at first" } else { "under load" }
     }
 
     /// What is slow while all pairs measure, and not in isolation.

@@ -283,3 +283,51 @@ fn ids(row: &Row, judged: &Judged, points: &[Point]) -> BTreeMap<(u32, u32), u64
     }
     nearest.into_iter().map(|(pair, (_, id))| (pair, id)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fleet::tests::{examined, fleet};
+
+    #[test]
+    fn cells_lead_to_their_points_and_who_was_left_out_has_its_reason() {
+        let mut fleet = fleet(6, "all-pairs", None);
+        for (index, member) in fleet.members.iter_mut().enumerate() {
+            let leaf = if [2, 5].contains(&index) { "a <b>" } else { "c" };
+            member.groups.insert("group".to_owned(), leaf.to_owned());
+        }
+        fleet.left.insert(4, "no <route>".to_owned());
+        let (question, examined) = examined(&fleet, |from, _, _| if from == 3 { 0.5 } else { 1.0 });
+        let point = |id: u64, [from, to]: [u32; 2], bytes_per_s: f64| {
+            let throughput = json!({ "bytes_per_s": bytes_per_s, "messages_per_s": 1.0, "direction": "uni" });
+            let shape = json!({
+                "id": id, "experiment": "throughput", "pattern": "stream", "axes": {}, "status": "measured",
+                "repetition": 0, "wall_ns": 0, "fleet": { "round": id, "members": [from, to] },
+                "throughput": throughput,
+            });
+            Point::of_json(&shape).unwrap()
+        };
+        // The second one is nearer to the value of the cell.
+        let points = [point(7, [3, 0], 0.1e9), point(8, [3, 0], 0.5e9), point(9, [0, 3], 1e9)];
+        let found = Ok(Found { fleet: &fleet, question, examined });
+        let page = render(Some(&found), &points).into_string();
+        for part in [
+            "<h3>Left out</h3><ul><li><strong>n4</strong>: ",
+            "no &lt;route&gt;",
+            "<h3>Throughput, by pairs</h3>",
+            "<h3>Throughput, slower direction against the faster one</h3>",
+            "<td class=\"t5\"><a href=\"#histogram=8\" title=\"n3 to n0: 477 MiB/s\"",
+            "<a href=\"#histogram=8\" title=\"n3 to n0: 50 % slower\"",
+            "<td class=\"t0\"><a href=\"#histogram=9\"",
+            "<td class=\"itself\">",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("#histogram=7"), "{page}");
+        // Members of a group are neighbours.
+        let columns: Vec<usize> = (0..6).filter_map(|n| page.find(&format!("<span>n{n}</span>"))).collect();
+        assert!(columns[4] < columns[2] && columns[2] < columns[5], "{columns:?}");
+    }
+}

@@ -34,7 +34,7 @@ const REPETITIONS_OF_MEMBER: usize = 3;
 const PARTNERS_OF_MEMBER: usize = 5;
 const PAIRS_BETWEEN: usize = 6;
 /// Partners of a pair that stands for two groups, each once.
-const PARTNERS_BETWEEN: usize = 3;
+const PARTNERS_BETWEEN: usize = 6;
 /// How often a pair that stands for a fleet is measured.
 const REPETITIONS_OF_FLEET: usize = 3;
 /// The share of the least deficit by which the other way of a culprit was slow in the screening.
@@ -460,6 +460,14 @@ fn screened(hosts: &Hosts, model: &Model, claim: &Claim, way: Way) -> Option<f64
         (Against::Others, Place::Group { grouping, group }) => {
             let members = hosts.groupings[grouping].members(group);
             median(members.into_iter().map(|host| model.effect(host, way)))
+        }
+        (Against::Others, Place::Between { grouping, a, b }) => {
+            let [from, to] = if way == Way::Send { [a, b] } else { [b, a] };
+            let members = |group| hosts.groupings[grouping].members(group);
+            let receivers = members(to);
+            let paths =
+                members(from).into_iter().flat_map(|from| receivers.iter().map(move |to| (from, *to)));
+            median(paths.filter_map(|(from, to)| model.residual(from, to)))
         }
         (Against::Others, Place::Pair { a, b }) if way == Way::Send => model.residual(a, b),
         (Against::Others, Place::Pair { a, b }) => model.residual(b, a),

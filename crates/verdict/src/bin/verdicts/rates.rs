@@ -2,6 +2,8 @@
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
+use crate::Answer;
+
 /// The confidence of an interval.
 const CONFIDENCE: f64 = 0.95;
 
@@ -19,13 +21,67 @@ pub(crate) struct Rate {
     /// The largest share of errors that the procedure promises; `None`: a number to know, not a
     /// promise.
     pub(crate) bar: Option<f64>,
-    /// One trial that erred: what was true and what was said.
-    pub(crate) example: Option<String>,
+    /// The number of the first trial that erred, from 0 on.
+    pub(crate) first_error: Option<u64>,
+    /// What was true in it, and what was said; empty if it was tried before.
+    pub(crate) example: String,
     /// Why nothing can be said here: then the row is neither held nor missed.
     pub(crate) not_measured: Option<String>,
 }
 
 impl Rate {
+    /// The rate of a row without a trial.
+    pub(crate) fn none(name: &str, bar: Option<f64>) -> Self {
+        Self {
+            name: name.to_owned(),
+            errors: 0,
+            trials: 0,
+            not_promised: 0,
+            bar,
+            first_error: None,
+            example: String::new(),
+            not_measured: None,
+        }
+    }
+
+    /// Counts one more trial.
+    pub(crate) fn add(&mut self, trial: u64, answer: Answer) {
+        match answer {
+            Answer::NotMeasured(why) => self.not_measured = Some(why),
+            Answer::NotPromised => self.not_promised += 1,
+            Answer::Right => self.trials += 1,
+            Answer::Wrong(text) => {
+                self.trials += 1;
+                self.errors += 1;
+                if self.first_error.is_none() {
+                    self.first_error = Some(trial);
+                    self.example = text;
+                }
+            }
+        }
+    }
+
+    /// The trials that have been tried.
+    pub(crate) fn tried(&self) -> u64 {
+        self.trials + self.not_promised
+    }
+
+    /// This rate with earlier trials of the same row.
+    pub(crate) fn after(self, earlier: &Self) -> Self {
+        Self {
+            errors: earlier.errors + self.errors,
+            trials: earlier.trials + self.trials,
+            not_promised: earlier.not_promised + self.not_promised,
+            first_error: earlier.first_error.or(self.first_error),
+            ..self
+        }
+    }
+
+    /// Whether a rate of the same trials, or of more, has another first error.
+    pub(crate) fn differs(&self, longer: &Self) -> bool {
+        self.first_error != longer.first_error.filter(|trial| *trial < self.tried())
+    }
+
     /// The share of errors.
     pub(crate) fn share(&self) -> f64 {
         self.errors as f64 / self.trials.max(1) as f64
@@ -79,12 +135,12 @@ impl Rate {
             0 => String::new(),
             count => format!("  ({count} more without a promise)"),
         };
-        let example = self.example.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
         let share = 100.0 * self.share();
-        let Self { name, errors, trials, .. } = self;
-        format!(
-            "{name:<40} {errors:>5} of {trials:<6} {share:6.2} % [{lower:.2}, {upper:.2}]{word}{more}{example}"
-        )
+        let Self { name, errors, trials, example, .. } = self;
+        let line = format!(
+            "{name:<40} {errors:>5} of {trials:<6} {share:6.2} % [{lower:.2}, {upper:.2}]{word}{more}  {example}"
+        );
+        line.trim_end().to_owned()
     }
 }
 
@@ -93,15 +149,7 @@ mod tests {
     use super::*;
 
     fn rate(errors: u64, trials: u64) -> Rate {
-        Rate {
-            name: "row".to_owned(),
-            errors,
-            trials,
-            not_promised: 0,
-            bar: Some(0.01),
-            example: None,
-            not_measured: None,
-        }
+        Rate { errors, trials, ..Rate::none("row", Some(0.01)) }
     }
 
     /// The numbers of scipy 1.17: `binomtest(errors, trials).proportion_ci(method='exact')`.
@@ -129,6 +177,32 @@ mod tests {
         assert!(!rate(16).is_missed());
         assert!(rate(18).is_missed());
         assert!(rate(3).is_proven());
+    }
+
+    #[test]
+    fn fewer_trials_differ_if_another_one_is_the_first_to_err() {
+        let first = |first_error, trials| Rate { first_error, ..rate(0, trials) };
+        let longer = first(Some(50), 1000);
+        assert!(!first(Some(50), 100).differs(&longer) && !first(None, 50).differs(&longer));
+        assert!(first(None, 51).differs(&longer) && first(Some(7), 100).differs(&longer));
+        assert!(first(Some(7), 100).differs(&first(None, 1000)));
+    }
+
+    #[test]
+    fn later_trials_go_on_from_earlier_ones() {
+        let part = |trials: std::ops::Range<u64>| {
+            let mut rate = Rate::none("row", Some(0.01));
+            trials.for_each(|trial| match trial % 4 {
+                0 => rate.add(trial, Answer::NotPromised),
+                1 => rate.add(trial, Answer::Wrong(trial.to_string())),
+                _ => rate.add(trial, Answer::Right),
+            });
+            rate
+        };
+        let counts = |rate: &Rate| (rate.errors, rate.trials, rate.not_promised, rate.first_error);
+        let earlier = part(0..6);
+        assert_eq!((counts(&earlier), earlier.tried()), ((2, 4, 2, Some(1)), 6));
+        assert_eq!(counts(&part(6..16).after(&earlier)), counts(&part(0..16)));
     }
 
     #[test]

@@ -5,11 +5,16 @@ use verdict::regime;
 use verdict::trend::changes;
 
 use crate::noise::{Series, mixed};
-use crate::{Answer, Row, Settings};
+use crate::settings::Settings;
+use crate::{Answer, Row};
 
 /// Runs of a series; in the full form also fewer than can be permuted in blocks.
 const RUNS: usize = 100;
 const FEWER: [usize; 3] = [60, 30, 15];
+/// Points of a run, and how many runs are simulated in the full form.
+const SERIES: [(usize, u64); 2] = [(8, 1000), (33, 400)];
+/// Successive calls that have to say a change.
+const CALLS: [usize; 2] = [1, 5];
 /// Variation from run to run.
 const SCALE: f64 = 0.01;
 /// The share of runs after which a series changes, and how far from it a change still counts as
@@ -36,7 +41,10 @@ enum Noise {
     Flips,
 }
 
-const NOISES: [(&str, Noise); 4] = [
+/// A kind of noise with its name.
+type Named = (&'static str, Noise);
+
+const NOISES: [Named; 4] = [
     ("recorded shape", Noise::Recorded),
     ("recorded order, margin 5 %", Noise::InOrder),
     ("AR(0.4), t4", Noise::Autoregressive),
@@ -45,8 +53,33 @@ const NOISES: [(&str, Noise); 4] = [
 
 /// All rows: series without a change, in which none may be found, and with one.
 pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
-    let trials = if settings.is_full { 4000 } else { 1000 };
-    let steady = move |runs: usize, (name, noise): (&str, Noise)| Row {
+    if !settings.is_full {
+        let trials = 1000;
+        return NOISES
+            .map(|noise| steady(RUNS, noise, trials))
+            .into_iter()
+            .chain(NOISES.map(|noise| changed(RUNS, noise, trials / 4)))
+            .collect();
+    }
+    let trials = 4000;
+    let lengths = std::iter::once(RUNS).chain(FEWER);
+    let alone = lengths.flat_map(|runs| {
+        NOISES
+            .map(|noise| steady(runs, noise, trials))
+            .into_iter()
+            .chain(NOISES.map(|noise| changed(runs, noise, trials / 4)))
+    });
+    let together = SERIES.into_iter().flat_map(|(series, trials)| {
+        let noises = NOISES.into_iter().filter(|(_, noise)| !matches!(noise, Noise::InOrder));
+        noises.map(move |noise| together(series, noise, trials))
+    });
+    let looks = CALLS.into_iter().flat_map(|times| NOISES.map(|noise| looked_at(times, noise, trials / 4)));
+    alone.chain(together).chain(looks).collect()
+}
+
+/// No change, in one series.
+fn steady(runs: usize, (name, noise): Named, trials: u64) -> Row {
+    Row {
         name: format!("{runs} runs, {name}: no change, one said"),
         bar: (!matches!(noise, Noise::InOrder)).then_some(0.03),
         trials,
@@ -54,12 +87,34 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
             [] => Answer::Right,
             places => Answer::Wrong(format!("changes at {places:?}")),
         }),
-    };
-    // Numbers to know: a pipeline calls `trend` after each run.
-    let looked_at = move |times: usize, (name, noise): (&str, Noise)| Row {
+    }
+}
+
+/// No change in any of the series of the points of a run, which are asked about together.
+fn together(series: usize, (name, noise): Named, trials: u64) -> Row {
+    Row {
+        name: format!("{RUNS} runs of {series} points, {name}: no change, one said"),
+        bar: Some(0.03),
+        trials,
+        trial: Box::new(move |seed| {
+            let found = |point| {
+                let runs = Runs::simulated(RUNS, noise, mixed(&[seed, point as u64]), 0.0);
+                runs.found_among(series, RUNS)
+            };
+            match (0..series).map(found).find(|places| !places.is_empty()) {
+                Some(places) => Answer::Wrong(format!("changes at {places:?}")),
+                None => Answer::Right,
+            }
+        }),
+    }
+}
+
+/// No change, in the calls that a pipeline makes after each run: a number to know.
+fn looked_at(times: usize, (name, noise): Named, trials: u64) -> Row {
+    Row {
         name: format!("{RUNS} runs, {name}: no change, one said by {times} successive calls"),
         bar: None,
-        trials: trials / 4,
+        trials,
         trial: Box::new(move |seed| {
             let runs = Runs::simulated(RUNS, noise, seed, 0.0);
             let mut in_a_row = 0;
@@ -71,12 +126,15 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
             }
             Answer::Right
         }),
-    };
-    // Numbers to know, and no promise: what autocorrelation costs.
-    let changed = move |runs: usize, (name, noise): (&str, Noise)| Row {
+    }
+}
+
+/// A change: a number to know, and no promise. It shows what autocorrelation costs.
+fn changed(runs: usize, (name, noise): Named, trials: u64) -> Row {
+    Row {
         name: format!("{runs} runs, {name}: 10 % worse, not said"),
         bar: None,
-        trials: trials / 4,
+        trials,
         trial: Box::new(move |seed| {
             let places = Runs::simulated(runs, noise, seed, -0.1).found(runs);
             let is_near = |at: &usize| (*at as f64 / runs as f64 - AFTER).abs() <= NEAR;
@@ -85,18 +143,7 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
                 false => Answer::Wrong(format!("changes at {places:?}")),
             }
         }),
-    };
-    let fewer: &[usize] = if settings.is_full { &FEWER } else { &[] };
-    let lengths = std::iter::once(RUNS).chain(fewer.iter().copied());
-    let calls: &[usize] = if settings.is_full { &[1, 5] } else { &[] };
-    let looks = calls.iter().flat_map(|times| NOISES.map(|noise| looked_at(*times, noise)));
-    lengths
-        .flat_map(|runs| {
-            let steady = NOISES.into_iter().map(move |noise| steady(runs, noise));
-            steady.chain(NOISES.into_iter().map(move |noise| changed(runs, noise)))
-        })
-        .chain(looks)
-        .collect()
+    }
 }
 
 /// Runs of a series, and their placements.
@@ -137,11 +184,16 @@ impl Runs {
 
     /// The changes that are found in the first runs.
     fn found(&self, count: usize) -> Vec<usize> {
+        self.found_among(1, count)
+    }
+
+    /// The same if this is one of so many series.
+    fn found_among(&self, series: usize, count: usize) -> Vec<usize> {
         let kept = (0..).zip(regime::most_frequent(&self.placements[..count]));
         let kept: Vec<usize> = kept.filter(|(_, kept)| *kept).map(|(run, _)| run).collect();
         let compared: Vec<f64> = kept.iter().map(|run| self.series[*run]).collect();
         // Without a margin, nothing but the test keeps false changes away.
         let margin = if matches!(self.noise, Noise::InOrder) { MARGIN } else { 0.0 };
-        changes(&compared, 1, margin).into_iter().map(|change| kept[change.at]).collect()
+        changes(&compared, series, margin).into_iter().map(|change| kept[change.at]).collect()
     }
 }

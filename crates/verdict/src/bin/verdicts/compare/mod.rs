@@ -9,7 +9,8 @@ use verdict::compare::{Answer, Cell, Design, Question, Verdict, compare};
 
 use self::machine::{Machine, Recorded, Synthetic};
 use crate::noise::{RECORDED, mixed};
-use crate::{Answer as Outcome, Row, Settings};
+use crate::settings::Settings;
+use crate::{Answer as Outcome, Row};
 
 /// The margin of all comparisons: the program's default.
 const MARGIN: f64 = 0.05;
@@ -131,12 +132,12 @@ fn row(plan: Plan, kind: Kind, trials: u64) -> Row {
     };
     let source = match source {
         Source::Synthetic => "",
-        Source::Steps => ", half on clock steps",
-        Source::Recorded => ", recorded",
+        Source::Steps => " on clock steps",
+        Source::Recorded => " recorded",
     };
     let trial = kind.trial;
     Row {
-        name: format!("m={points} n={runs} {order}{source}: {}", kind.name),
+        name: format!("m={points}{source} n={runs} {order}: {}", kind.name),
         bar: Some(kind.bar),
         trials,
         trial: Box::new(move |seed| trial(plan, seed)),

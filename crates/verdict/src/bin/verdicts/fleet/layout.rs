@@ -74,7 +74,7 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "random",
         members: 64,
-        cases: &["none", "send", "both", "group"],
+        cases: &["none", "one way", "both", "group", "between"],
         schedule: "random",
         leaf: 8,
         ..LIKE_USUAL
@@ -82,28 +82,28 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "three leaves",
         members: 12,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         leaf: 4,
         ..LIKE_USUAL
     },
     Layout {
         name: "isolated",
         members: 8,
-        cases: &["none", "send", "both", "pair"],
+        cases: &["none", "one way", "both", "pair"],
         schedule: "isolated",
         ..LIKE_USUAL
     },
     Layout {
         name: "two passes",
         members: 8,
-        cases: &["none", "send", "both", "pair"],
+        cases: &["none", "one way", "both", "pair"],
         passes: Some(2),
         ..LIKE_USUAL
     },
     Layout {
         name: "one pass",
         members: 32,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         passes: Some(1),
         leaf: 4,
         ..LIKE_USUAL
@@ -111,14 +111,14 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "cut in pass 3",
         members: 8,
-        cases: &["none", "send", "both", "pair"],
+        cases: &["none", "one way", "both", "pair"],
         rounds_in_time: Some(18),
         ..LIKE_USUAL
     },
     Layout {
         name: "cut in pass 3",
         members: 160,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         rounds_in_time: Some(TEN_MINUTES),
         leaf: 8,
         ..LIKE_USUAL
@@ -126,7 +126,7 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "cut in pass 2",
         members: 256,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         rounds_in_time: Some(TEN_MINUTES),
         leaf: 8,
         ..LIKE_USUAL
@@ -134,7 +134,7 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "cut in pass 1",
         members: 512,
-        cases: &["none", "send", "both", "group"],
+        cases: &["none", "one way", "both", "group"],
         rounds_in_time: Some(TEN_MINUTES),
         leaf: 16,
         ..LIKE_USUAL
@@ -142,14 +142,14 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "2 pairs at a time",
         members: 8,
-        cases: &["none", "send", "both", "pair"],
+        cases: &["none", "one way", "both", "pair"],
         parallel: Some(2),
         ..LIKE_USUAL
     },
     Layout {
         name: "5 pairs at a time",
         members: 32,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         parallel: Some(5),
         leaf: 4,
         ..LIKE_USUAL
@@ -157,7 +157,7 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "two rails",
         members: 32,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         devices: 2,
         leaf: 8,
         ..LIKE_USUAL
@@ -165,7 +165,7 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "separate rails",
         members: 32,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         devices: 4,
         is_separate: true,
         leaf: 8,
@@ -174,14 +174,14 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "baseline",
         members: 8,
-        cases: &["none", "send", "both", "pair"],
+        cases: &["none", "one way", "both", "pair"],
         compared: Compared::Baseline,
         ..LIKE_USUAL
     },
     Layout {
         name: "baseline",
         members: 32,
-        cases: &["none", "send", "both", "pair", "group"],
+        cases: &["none", "one way", "both", "pair", "group"],
         leaf: 4,
         compared: Compared::Baseline,
         ..LIKE_USUAL
@@ -189,7 +189,7 @@ pub(super) static LAYOUTS: [Layout; 17] = [
     Layout {
         name: "limit",
         members: 32,
-        cases: &["none", "send", "both", "pair"],
+        cases: &["none", "one way", "both", "pair"],
         compared: Compared::Limit,
         ..LIKE_USUAL
     },

@@ -15,7 +15,8 @@ pub(crate) use self::large::large;
 use self::layout::{Compared, LAYOUTS, LEFT, Layout, USUAL};
 use self::simulated::{Rhythm, Simulated, Truth};
 use crate::noise::{NOISES, Noise, mixed};
-use crate::{Answer, Row, Settings};
+use crate::settings::Settings;
+use crate::{Answer, Row};
 
 /// A culprit is injected with this multiple of the deficit that its run prints.
 const STATED: f64 = 2.0;
@@ -26,12 +27,15 @@ const LARGEST: f64 = 0.95;
 const ATTEMPTS: usize = 8;
 
 /// What is wrong, by name, and from which number of hosts on it is simulated.
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     Case { name: "none", hosts: 4, culprits: |_, _| Vec::new() },
     Case {
-        name: "send",
+        name: "one way",
         hosts: 4,
-        culprits: |hosts, random| vec![Culprit::Host(draw(hosts.count, random), true, false)],
+        culprits: |hosts, random| {
+            let sends = draw(2, random) == 0;
+            vec![Culprit::Host(draw(hosts.count, random), sends, !sends)]
+        },
     },
     Case {
         name: "both",
@@ -52,6 +56,14 @@ const CASES: [Case; 10] = [
         name: "group",
         hosts: 8,
         culprits: |hosts, random| vec![Culprit::Group(draw(hosts.groupings[0].labels.len(), random))],
+    },
+    Case {
+        name: "between",
+        hosts: 32,
+        culprits: |hosts, random| {
+            let [a, b] = two(hosts.groupings[0].labels.len(), random);
+            vec![Culprit::Between([a.min(b), a.max(b)])]
+        },
     },
     Case {
         name: "two hosts",
@@ -133,12 +145,14 @@ enum Culprit {
     /// From the first to the second, or both ways.
     Pair([usize; 2], bool),
     Group(usize),
+    /// The paths between two groups, both ways.
+    Between([usize; 2]),
 }
 
 impl Culprit {
     /// Which of the two deficits it has: that of hosts or that of pairs.
     fn size(self) -> usize {
-        usize::from(matches!(self, Self::Pair(..)))
+        usize::from(matches!(self, Self::Pair(..) | Self::Between(_)))
     }
 }
 
@@ -217,8 +231,8 @@ pub(crate) fn rows(settings: &Settings) -> Vec<Row> {
 fn is_of(kind: Kind, case: &str) -> bool {
     match kind {
         Kind::Directed => true,
-        Kind::Symmetric => ["none", "both", "pair", "group", "far none"].contains(&case),
-        Kind::Both => ["none", "send", "pair"].contains(&case),
+        Kind::Symmetric => ["none", "both", "pair", "group", "between", "far none"].contains(&case),
+        Kind::Both => ["none", "one way", "pair"].contains(&case),
     }
 }
 
@@ -268,7 +282,7 @@ fn trial(fleet: &Fleet, seed: u64) -> Answer {
     let mut deficits = [first; 2];
     for _ in 0..ATTEMPTS {
         let across = if case.is_far() { (1.0 - ACROSS).ln() } else { 0.0 };
-        let truth = Truth { across, ..truth(&culprits, deficits, !matches!(kind, Kind::Symmetric)) };
+        let truth = Truth { across, ..truth(&hosts, &culprits, deficits, !matches!(kind, Kind::Symmetric)) };
         let examined = run(fleet, &hosts, truth, seed);
         let printed = examined.quantities[0].thresholds.as_ref().map(Thresholds::deficits);
         let Some(printed) = printed else { return Answer::Wrong("nothing could be decided".to_owned()) };
@@ -316,8 +330,9 @@ fn run(fleet: &Fleet, hosts: &Hosts, truth: Truth, seed: u64) -> Examined {
     }
 }
 
-/// The effects of culprits: of hosts and groups with the first deficit, of pairs with the second.
-fn truth(culprits: &[Culprit], deficits: [f64; 2], is_directed: bool) -> Truth {
+/// The effects of culprits: of hosts and groups with the first deficit, of pairs and of the paths
+/// between groups with the second.
+fn truth(hosts: &Hosts, culprits: &[Culprit], deficits: [f64; 2], is_directed: bool) -> Truth {
     let [host, pair] = deficits.map(|deficit| (1.0 - deficit).ln());
     let mut truth = Truth::default();
     for culprit in culprits {
@@ -335,6 +350,17 @@ fn truth(culprits: &[Culprit], deficits: [f64; 2], is_directed: bool) -> Truth {
                 truth.pairs.extend(pairs.into_iter().flatten().map(|ends| (ends, pair)));
             }
             Culprit::Group(group) => truth.group = Some((group, host)),
+            Culprit::Between(groups) => {
+                let of = &hosts.groupings[0].of;
+                let is_between = |ends: &[usize; 2]| {
+                    let ends = ends.map(|end| of[end]);
+                    groups.iter().all(|group| ends.contains(&Some(*group)))
+                };
+                let all = (0..hosts.count).flat_map(|a| (0..hosts.count).map(move |b| [a, b]));
+                let is_asked = |[a, b]: &[usize; 2]| is_directed || a < b;
+                let between = all.filter(is_between).filter(is_asked);
+                truth.pairs.extend(between.map(|ends| (ends, pair)));
+            }
         }
     }
     truth
@@ -398,6 +424,7 @@ fn named(culprit: Culprit, is_directed: bool) -> Named {
             (place, both || a < b || !is_directed, is_directed && (both || a > b))
         }
         Culprit::Group(group) => (Place::Group { grouping: 0, group }, true, is_directed),
+        Culprit::Between([a, b]) => (Place::Between { grouping: 0, a, b }, true, is_directed),
     }
 }
 

@@ -11,7 +11,8 @@ use measure::random::Random;
 
 use self::judged::{Culprit, Kind, examined, judge};
 use self::world::{Fleet, NAMESPACES, SOFTDEV, World};
-use crate::{Answer, Row, Settings, fleet};
+use crate::settings::Settings;
+use crate::{Answer, Row, fleet};
 
 /// Where fleets have their directories, below the current directory. That of a wrong verdict stays.
 const DIRECTORIES: &str = "target/verdicts";
