@@ -137,18 +137,18 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     result
 }
 
-/// Installs the missing packages that the stages need. Meanwhile, builds for the lints, which need
-/// none of them: an installation waits for the network and for the disk.
+/// Installs the missing packages that the stages need. Meanwhile, builds for the lints and builds
+/// the tests, which need none of them: an installation waits for the network and for the disk.
 fn packages() -> Result<()> {
     let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
-    let built = std::thread::spawn(|| build_ahead(&[check::LINTS]));
+    let built = std::thread::spawn(|| build_ahead(&[check::LINTS, TESTS]));
     let result = install(&packages);
     // The stage that needs it says why something is not built.
     let _ = built.join();
     result
 }
 
-/// Runs cargo with each of these words at the lowest priority, until one fails.
+/// Runs cargo with each of these words while nothing else runs, until one fails.
 fn build_ahead(all: &[&str]) -> bool {
     all.iter().all(|words| {
         let (name, value) = check::NO_WARNINGS;
@@ -175,6 +175,9 @@ fn book() -> Result<()> {
     Ok(())
 }
 
+/// Builds the tests, in words of cargo.
+const TESTS: &str = "test --workspace --no-run --quiet";
+
 /// What later stages build, by the words of cargo.
 const BUILT_AHEAD: [&str; 2] = ["build --release --quiet -p verdict --bin verdicts", check::DOCUMENTATION];
 
@@ -183,8 +186,8 @@ const BUILT_AHEAD: [&str; 2] = ["build --release --quiet -p verdict --bin verdic
 /// about times.
 fn test() -> Result<()> {
     let python = python()?;
-    // First all CPUs build the tests.
-    shell::run(&["cargo", "test", "--workspace", "--no-run", "--quiet"])?;
+    // What is not built yet.
+    shell::run(&[&["cargo"], &TESTS.split(' ').collect::<Vec<_>>()[..]].concat())?;
     // A stage that builds in vain says why.
     let built = std::thread::spawn(|| {
         if build_ahead(&BUILT_AHEAD) {

@@ -42,6 +42,8 @@ fn sizes(points: &[PointSpec]) -> Vec<u64> {
 }
 
 proptest! {
+    // A case is a line for each key.
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn no_text_panics(key in "[a-z_]{0,12}", value in "[-0-9a-zA-Z.,\"\\[\\]{}= ]{0,24}", set: String) {
         let known = Settings::KEYS.into_iter().chain(axis::NAMES).map(str::to_owned);

@@ -14,9 +14,9 @@ use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, collect, finish, python}
 /// A short measurement whose latency the link model sets, whatever the machine is doing. Its ranks
 /// are not pinned, so the core-to-core latency is not measured: a machine that moves its CPUs would
 /// leave too few turns of one placement.
-const LINK: &str = "lat send --local --cpus none -n 100 -s 64 --link '4X FDR,latency=500us'";
-/// The same, much slower.
-const SLOWER: &str = "lat send --local --cpus none -n 100 -s 64 --link '4X FDR,latency=1500us'";
+const LINK: &str = "lat send --local --cpus none -n 20 -s 64 --link '4X FDR,latency=2ms'";
+/// The same, slower by more than a busy machine adds.
+const SLOWER: &str = "lat send --local --cpus none -n 20 -s 64 --link '4X FDR,latency=6ms'";
 /// Links whose latencies differ by 10 %, far beyond what a busy machine adds to them.
 const LONG: &str = "lat send --local --cpus none -n 50 -s 64 --link '4X FDR,latency=2ms'";
 const LONGER: &str = "lat send --local --cpus none -n 50 -s 64 --link '4X FDR,latency=2200us'";
@@ -102,10 +102,10 @@ fn a_slower_link_is_worse_by_the_ratio_of_the_links_and_ends_with_3() {
 fn two_programs_are_measured_by_turns() {
     let scratch = Scratch::alone();
     let program = *PROGRAM;
-    for (name, latency) in [("old", "500us"), ("young", "1500us")] {
+    for (name, latency) in [("old", "2ms"), ("young", "6ms")] {
         scratch.write(name, format!("exec {program} \"$@\" --link '4X FDR,latency={latency}'\n"));
     }
-    let words = "lat send --local --cpus none -n 100 -s 64";
+    let words = "lat send --local --cpus none -n 20 -s 64";
     let commands = ["old", "young"].map(|name| format!("/bin/sh {name} {words}"));
     let ended = by_turns(&scratch, "5", [&commands[0], &commands[1]], "turns", &[]);
     assert_eq!(ended.status, Some(3), "{ended:?}");

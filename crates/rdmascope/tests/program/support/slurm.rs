@@ -23,6 +23,7 @@ const PROGRAMS: [&str; 5] = ["munged", "slurmctld", "slurmd", "srun", "setpriv"]
 const PLUGINS: [&str; 2] = ["mpi_pmix.so", "mpi_pmi2.so"];
 /// How long the daemons may take to start, and jobs to end.
 const DEADLINE: Duration = Duration::from_secs(20);
+const ATTEMPTS: usize = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Cluster {
@@ -37,7 +38,7 @@ impl Cluster {
         let why = match missing {
             Some(program) => format!("there is no {program}"),
             None if !rustix::process::geteuid().is_root() => "slurmd runs as root".to_owned(),
-            None => match Self::start(nodes) {
+            None => match Self::start_on_free_ports(nodes) {
                 Ok(cluster) => return Some(cluster),
                 Err(why) => why,
             },
@@ -67,6 +68,18 @@ impl Cluster {
             }
             std::thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// Starts Slurm, again if a port that was free is not any more: other tests take ports, too.
+    fn start_on_free_ports(nodes: usize) -> Result<Self, String> {
+        let mut started = Self::start(nodes);
+        for _ in 1..ATTEMPTS {
+            match &started {
+                Err(why) if why.contains("Address already in use") => started = Self::start(nodes),
+                _ => break,
+            }
+        }
+        started
     }
 
     fn start(nodes: usize) -> Result<Self, String> {

@@ -101,7 +101,7 @@ const TRIALS: [(usize, [u64; 2], [u64; 2]); 5] = [
     (8, [1000, 300], [10_000, 3000]),
     (32, [300, 100], [6000, 1500]),
     (128, [0, 0], [2000, 500]),
-    (512, [0, 0], [500, 400]),
+    (512, [0, 0], [200, 100]),
 ];
 
 /// The trials of a row of another layout: quick and full, of healthy fleets and of others.
