@@ -40,11 +40,22 @@ impl Design {
     /// Returns the fewest units of a side that can decide this many points.
     #[must_use]
     pub fn least(self, points: usize) -> usize {
-        let steps: &[(usize, usize)] = match self {
+        self.steps().iter().find(|(most, _)| points <= *most).map_or(0, |(_, least)| *least)
+    }
+
+    /// Returns the most points that this many units of a side can decide: 0 if they are too few for
+    /// one, `usize::MAX` if they suffice for any number.
+    #[must_use]
+    pub fn most(self, units: usize) -> usize {
+        self.steps().iter().rev().find(|(_, least)| *least <= units).map_or(0, |(most, _)| *most)
+    }
+
+    /// Numbers of points, and the fewest units that can decide as many.
+    fn steps(self) -> &'static [(usize, usize)] {
+        match self {
             Self::Unpaired | Self::Sessions => &[(1, 5), (10, 8), (usize::MAX, 10)],
             Self::Paired => &[(1, 6), (10, 10), (usize::MAX, 20)],
-        };
-        steps.iter().find(|(most, _)| points <= *most).map_or(0, |(_, least)| *least)
+        }
     }
 }
 
@@ -423,5 +434,8 @@ mod tests {
         let of = |design: Design| [1, 8, 33].map(|points| design.least(points));
         assert_eq!((of(Design::Unpaired), of(Design::Paired)), ([5, 8, 10], [6, 10, 20]));
         assert_eq!((Design::of_turns(15), Design::of_turns(16)), (Design::Unpaired, Design::Paired));
+        let most = |design: Design| [4, 5, 7, 8, 9, 10].map(|units| design.most(units));
+        assert_eq!(most(Design::Unpaired), [0, 1, 1, 10, 10, usize::MAX]);
+        assert_eq!((most(Design::Paired)[5], Design::Paired.most(20)), (10, usize::MAX));
     }
 }

@@ -107,7 +107,8 @@ impl Turns {
             return Err(Usage(why).into());
         }
         let lock = locked(&file, out)?;
-        eprintln!("rdmascope: {pairs} pairs in random order, seed {}", kept.seed);
+        let shown = counted(pairs.into(), "pair");
+        eprintln!("rdmascope: {shown} in random order, seed {}{}", kept.seed, enough_for(pairs as usize));
         Ok(Self { out: out.to_owned(), commands, words, new_first: kept.new_first, time, _lock: lock })
     }
 
@@ -143,7 +144,8 @@ impl Turns {
         Ok(all)
     }
 
-    /// Says how many pairs the questions need, if there are too few.
+    /// Says how many pairs the questions need, if there are too few: only now is known how many
+    /// points a command measures.
     fn tell_least(&self, questions: usize, by_experiment: bool) {
         let pairs = self.new_first.len();
         let least = Design::of_turns(pairs).least(questions);
@@ -236,6 +238,16 @@ pub(super) fn recorded(out: &Path) -> anyhow::Result<([Vec<RunReader>; 2], [Stri
     };
     let side = |side: &str| (1..=pairs).map(|pair| run(side, pair)).collect::<Result<Vec<_>, _>>();
     Ok(([side(SIDES[0])?, side(SIDES[1])?], commands))
+}
+
+/// How many questions so many pairs can decide, unless it is any number.
+fn enough_for(pairs: usize) -> String {
+    let design = Design::of_turns(pairs);
+    match design.most(pairs) {
+        0 => format!("; too few to decide anything: measure at least {}", design.least(1)),
+        usize::MAX => String::new(),
+        most => format!("; enough for {}", counted(most as u64, "question")),
+    }
 }
 
 /// The option and the commands of a comparison, for a shell.

@@ -124,6 +124,10 @@ fn every_format_has_the_verdict() {
         assert_eq!(ended.status, Some(3), "{ended:?}");
         ended.stdout
     };
+    let begun = by_turns(&scratch, "5", [LINK, SLOWER], "turns", &[]).stderr;
+    assert!(
+        begun.contains("5 pairs in random order, seed ") && begun.contains("; enough for 1 question\n")
+    );
     let markdown = format("markdown");
     assert!(markdown.starts_with("**verdict: worse**\n"), "{markdown}");
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
@@ -233,6 +237,9 @@ fn turns_whose_expectations_are_not_met_are_whole() {
     let few =
         "too few pairs for 2 questions: measure at least 8, or ask fewer questions with --by experiment";
     assert!(ended.stderr.contains(few) && ended.stdout.contains("needs at least 8 pairs"), "{ended:?}");
+    // It is said before the first turn, too.
+    let before = ended.stderr.split("turn 1 of 2").next().unwrap();
+    assert!(before.contains("; too few to decide anything: measure at least 5\n"), "{ended:?}");
 }
 
 #[test]
