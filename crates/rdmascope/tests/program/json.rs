@@ -35,6 +35,11 @@ fn every_measuring_command_prints_points_and_nothing_else() {
         ("fan-out send -n 100", 1),
         ("pairs send -n 100", 1),
         ("overhead --local -n 100", 1),
+        ("collective barrier -n 100", 1),
+        ("halo sendrecv -n 100", 1),
+        ("open-loop send -n 100", 1),
+        ("pipeline send --local -n 20", 1),
+        ("prtt send --local -n 20", 1),
         ("lat write -n 100 --local --expect no_loss", 1),
         // 8 bytes do not fit an MTU of 4 KiB only if they are more: this point is not measured.
         ("lat send -c UD -s 8 -m 4096 -n 100 --local", 1),
