@@ -12,8 +12,8 @@ use crate::{check, dist, parity, programs, rooms, shell, verdicts, vm, vm_tests}
 /// Debian packages that tests need, each with one of its files: a browser with fonts, headers to
 /// verify the ABI, nftables to drop packets between network namespaces, message libraries, Slurm
 /// with its PMI, tools to compare with, applications, programs of librdmacm, a packet
-/// dissector, and a checker of metrics.
-const PACKAGES: [(&str, &str); 20] = [
+/// dissector, and checkers of metrics and of units.
+const PACKAGES: [(&str, &str); 21] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("hpcc", "/usr/bin/hpcc"),
@@ -33,12 +33,13 @@ const PACKAGES: [(&str, &str); 20] = [
     ("slurm-wlm", "/usr/share/doc/slurm-wlm"),
     ("slurm-wlm-basic-plugins", "/usr/share/doc/slurm-wlm-basic-plugins"),
     ("sockperf", "/usr/bin/sockperf"),
+    ("systemd", "/usr/bin/systemd-analyze"),
     ("tshark", "/usr/bin/tshark"),
 ];
 
 /// Requirements whose tests must not be skipped; the tests explain each word.
 const REQUIRED: &str =
-    "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,pandas,promtool,vm";
+    "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,pandas,promtool,systemd,vm";
 /// The same for requirements that only root can meet.
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm,tbf";
 
