@@ -125,9 +125,7 @@ fn every_format_has_the_verdict() {
         ended.stdout
     };
     let begun = by_turns(&scratch, "5", [LINK, SLOWER], "turns", &[]).stderr;
-    assert!(
-        begun.contains("5 pairs in random order, seed ") && begun.contains("; enough for 1 question\n")
-    );
+    assert!(begun.contains("5 pairs in random order, seed ") && begun.contains("; enough for 1 question\n"));
     let markdown = format("markdown");
     assert!(markdown.starts_with("**verdict: worse**\n"), "{markdown}");
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();

@@ -239,22 +239,32 @@ fn alerts_fire(scratch: &Scratch, metrics: &str) {
     if !is_installed("promtool") {
         return skip("promtool", "it is not installed (the package prometheus)");
     }
-    const ALERTS: [&str; 5] =
-        ["SlowHost", "FleetNotExamined", "FleetHasNoVerdict", "FleetIsOld", "FleetIsMissing"];
+    const ALERTS: [&str; 6] = [
+        "SlowHost",
+        "FleetNotExamined",
+        "FleetIsCongested",
+        "FleetHasNoVerdict",
+        "FleetIsOld",
+        "FleetIsMissing",
+    ];
     const UNDECIDED: &str = "rdmascope_fleet_undecided";
     const CULPRITS: &str = "rdmascope_fleet_culprits";
     const UNDER_LOAD: &str = "rdmascope_fleet_missed_under_load";
+    const CONGESTED: &str = "rdmascope_fleet_congested";
     type Change = fn(&str, &str) -> Option<String>;
     let kept: Change = |_, value| Some(value.to_owned());
-    let cases: [(&str, u32, &[&str], Change); 6] = [
+    let cases: [(&str, u32, &[&str], Change); 7] = [
         ("as measured", 35, &["FleetNotExamined"], kept),
         ("of the night before last", 37, &["FleetNotExamined", "FleetIsOld"], kept),
         ("decided", 35, &[], |name, value| Some(if name == UNDECIDED { "0" } else { value }.to_owned())),
         ("with a culprit", 35, &["SlowHost", "FleetNotExamined"], |name, value| {
             Some(if name == CULPRITS { "1" } else { value }.to_owned())
         }),
+        ("with a full uplink", 35, &["FleetNotExamined", "FleetIsCongested"], |name, value| {
+            Some(if name == CONGESTED { "1" } else { value }.to_owned())
+        }),
         ("stopped early", 35, &["FleetHasNoVerdict"], |name, value| {
-            (![UNDECIDED, CULPRITS, UNDER_LOAD].contains(&name)).then(|| value.to_owned())
+            (![UNDECIDED, CULPRITS, UNDER_LOAD, CONGESTED].contains(&name)).then(|| value.to_owned())
         }),
         ("missing", 35, &["FleetIsMissing"], |_, _| None),
     ];
