@@ -128,6 +128,11 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         return Err(refused("it is no run of `rdmascope fleet`").into());
     };
     resume::of_this_version(&ended.run, directory)?;
+    // Those of a file or of a job may be others by now.
+    let are_typed = arguments.hosts.is_some() || arguments.local.is_some();
+    if are_typed && members(&arguments)? != fleet.members {
+        return Err(refused("its hosts are not those of its command line").into());
+    }
     within_job(&arguments, &fleet.members).map_err(|Usage(why)| refused(&why))?;
     let way = Way::of(&arguments)?;
     // A record may come from anywhere, and its command line may name programs.

@@ -167,6 +167,12 @@ fn a_fleet_that_is_interrupted_says_how_to_go_on() {
     assert!(ended.stderr.contains("`rdmascope fleet --resume fleet` goes on"), "{}", ended.stderr);
     assert!(scratch.record("fleet").0.ended.is_none());
     scratch.assert_nothing_left();
+    // A record may come from anywhere.
+    let file = scratch.at("fleet/run.json");
+    let record = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, record.replace("\"host\": \"h2\"", "\"host\": \"h9\"")).unwrap();
+    let why = "cannot resume fleet: its hosts are not those of its command line";
+    scratch.refused(&["fleet", "--resume", "fleet"], 2, &[why]);
 }
 
 /// A member whose agent is killed in the middle, and cannot start again.
