@@ -262,7 +262,7 @@ impl Column {
         let is_of = |name: &&String| patterns.iter().any(|pattern| is_like(name, pattern));
         let names: Vec<&String> = names.iter().filter(is_of).collect();
         if names.is_empty() {
-            return "not promised".to_owned();
+            return "-".to_owned();
         }
         let Some(rates) = names.iter().map(|name| kept.rates.get(*name)).collect::<Option<Vec<&Rate>>>()
         else {
