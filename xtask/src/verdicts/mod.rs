@@ -35,16 +35,16 @@ pub(crate) fn with(words: impl Iterator<Item = String>) -> Result<()> {
     result
 }
 
-/// The rates of the documentation, which the quick form compares with.
-const RATES: &str = "docs/error-rates.csv";
+/// The quick form, which compares with the rates of the documentation.
+const QUICK: [&str; 3] = ["--quick", "--rates", "docs/error-rates.csv"];
 
 /// The output of the quick form, if it has passed beside other work.
 static PASSED: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Runs the quick form, which is built, beside other work. Its stage prints the result.
 pub(crate) fn ahead() {
-    let quick = format!("run --release --quiet -p verdict --bin verdicts -- --quick --rates {RATES}");
-    let mut command = shell::beside(&quick);
+    let words = format!("run --release --quiet -p verdict --bin verdicts -- {}", QUICK.join(" "));
+    let mut command = shell::beside(&words);
     let output = command.stderr(Stdio::null()).output();
     // If it fails, its stage repeats it, and says why.
     if let Some(output) = output.ok().filter(|output| output.status.success()) {
@@ -56,6 +56,6 @@ pub(crate) fn ahead() {
 pub(crate) fn quick() -> Result<()> {
     match PASSED.get() {
         Some(said) => Ok(std::io::stdout().write_all(said)?),
-        None => with(["--quick", "--rates", RATES].map(str::to_owned).into_iter()),
+        None => with(QUICK.map(str::to_owned).into_iter()),
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValue;
 use measure::units;
 use report::fleet::ROUNDS_MAX;
-use verdict::fleet::SCHEDULES;
+use verdict::fleet::{SCHEDULES, Schedule};
 
 use crate::cli::count::count;
 use crate::cli::time::{time, time_above_zero};
@@ -133,6 +133,14 @@ pub(crate) struct FleetArguments {
     /// other options. Pairs that were measured are not measured again.
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub(super) resume: Option<PathBuf>,
+}
+
+impl FleetArguments {
+    /// How often the schedule is measured.
+    pub(super) fn passes(&self) -> u32 {
+        let schedule = Schedule::named(&self.schedule);
+        self.passes.unwrap_or_else(|| schedule.map_or(1, |schedule| schedule.passes as u32))
+    }
 }
 
 /// The time that the simulation takes (`verdict::fleet::VISITS_APART`).

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use bench::process::fleet::Fleet;
 use measure::record::{self, FleetMember, FleetQuantity, Run, SCHEMA_VERSION};
 use report::fleet::{QUANTITIES, Row};
-use verdict::fleet::Schedule;
 
 use super::arguments::FleetArguments;
 use super::expected::{Baseline, Least, Limits};
@@ -32,8 +31,6 @@ pub(super) fn begun(
     });
     let environments = environments.collect();
     let here = || hellos.iter().flatten().map(|hello| &hello.description);
-    let schedule = Schedule::named(&arguments.schedule);
-    let passes = arguments.passes.unwrap_or_else(|| schedule.map_or(1, |schedule| schedule.passes as u32));
     let mut plan = asked.resolved.plan.clone();
     plan["fleet"] = asked.word.clone().into();
     let quantities =
@@ -64,7 +61,7 @@ pub(super) fn begun(
             members,
             quantities: quantities.collect(),
             schedule: arguments.schedule.clone(),
-            passes,
+            passes: arguments.passes(),
             rounds: arguments.rounds,
             separate_rails: arguments.separate_rails,
             parallel: arguments.parallel,
@@ -95,7 +92,7 @@ pub(super) fn expect(
     agents: &mut Fleet<'_>,
 ) -> Result<(), Usage> {
     let Some(fleet) = &mut run.fleet else { return Ok(()) };
-    let new = baseline.map_or(Ok(Vec::new()), |baseline| baseline.check(&run.plan, fleet, &run.devices))?;
+    let new = baseline.map_or(Ok(Vec::new()), |baseline| baseline.check(&asked.word, fleet, &run.devices))?;
     if !new.is_empty() {
         let new = new.join(", ");
         run.warnings.push(format!("not compared with the baseline, which does not have them: {new}"));

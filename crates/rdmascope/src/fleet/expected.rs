@@ -13,7 +13,7 @@ use measure::units::Dimension;
 use report::compare::MATTERING_SETTINGS;
 use report::fleet::{Question, Row, lasting, link_limit};
 use serde_json::{Value, json};
-use verdict::fleet::{Cell, Schedule};
+use verdict::fleet::Cell;
 
 use super::arguments::FleetArguments;
 use super::points::Asked;
@@ -196,15 +196,13 @@ impl Baseline {
             none if none.is_empty() => "the usual one".to_owned(),
             words => words,
         };
-        let schedule = Schedule::named(&arguments.schedule).map_or(1, |schedule| schedule.passes);
-        let passes = arguments.passes.map_or(schedule, |passes| passes as usize);
         // Which word fits without one, only the agents tell.
         let word = value(&self.plan["fleet"]);
         let asked = Asked::of(arguments.subject.as_ref().unwrap_or(&word), arguments)?;
         let kinds = [
             ("the schedule", self.fleet.schedule.clone(), arguments.schedule.clone()),
             // Of two passes the better value counts, and of three the middle one.
-            ("the number of whole passes", self.passes.to_string(), passes.to_string()),
+            ("the number of whole passes", self.passes.to_string(), arguments.passes().to_string()),
             ("--separate-rails", rails(self.fleet.separate_rails), rails(arguments.separate_rails)),
             ("--net", net(&self.arguments), net(arguments)),
             ("the port", port(&self.arguments), port(arguments)),
@@ -213,14 +211,9 @@ impl Baseline {
         Ok(same(kinds.chain(self.measured(&asked.word, &asked.resolved.plan)))?)
     }
 
-    /// Refuses an earlier fleet whose numbers are of other measurements. Returns the members of
-    /// this fleet that it does not have.
-    pub(super) fn check(
-        &self,
-        plan: &Value,
-        fleet: &Fleet,
-        devices: &[Device],
-    ) -> Result<Vec<String>, Usage> {
+    /// Refuses an earlier fleet that differs in what only the agents tell: the word that fits, the
+    /// pairs at a time and the devices. Returns the members of this fleet that it does not have.
+    pub(super) fn check(&self, word: &str, fleet: &Fleet, devices: &[Device]) -> Result<Vec<String>, Usage> {
         let parallel = |fleet: &Fleet| fleet.parallel.map_or("all".to_owned(), |most| most.to_string());
         let parallel = ("--parallel".to_owned(), parallel(&self.fleet), parallel(fleet));
         let places = self.places();
@@ -229,14 +222,18 @@ impl Baseline {
             let earlier = self.devices.iter().find(|one| Some(&one.rank) == places.get(name.as_str()))?;
             Some((format!("the device of {name}"), earlier.name.clone(), device.name.clone()))
         });
-        same(self.measured(&value(&plan["fleet"]), plan).into_iter().chain([parallel]).chain(devices))?;
+        same([self.subject(word), parallel].into_iter().chain(devices))?;
         let names = fleet.members.iter().map(|member| &member.name);
         Ok(names.filter(|name| !places.contains_key(name.as_str())).cloned().collect())
     }
 
+    fn subject(&self, word: &str) -> Kind {
+        ("the subject".to_owned(), value(&self.plan["fleet"]), word.to_owned())
+    }
+
     /// What is measured, by its word, and the settings and axes of its points.
     fn measured(&self, word: &str, plan: &Value) -> Vec<Kind> {
-        let mut kinds = vec![("the subject".to_owned(), value(&self.plan["fleet"]), word.to_owned())];
+        let mut kinds = vec![self.subject(word)];
         for (index, experiment) in plan["experiments"].as_array().into_iter().flatten().enumerate() {
             let earlier = &self.plan["experiments"][index];
             let of = |what: &str| format!("{what} of {}", value(&experiment["name"]));

@@ -67,7 +67,8 @@ fn nodes() -> Result<Option<Vec<Host>>, Usage> {
     hosts::list(&list).map(Some).map_err(|why| Usage(format!("{NODES}: {why}")))
 }
 
-/// Refuses to go on with members whose hosts only a Slurm job reaches that is not this one.
+/// Refuses to resume a fleet of a Slurm job outside of a job that has all of its nodes. Such a
+/// fleet has no `--via`: `srun` starts its agents.
 pub(super) fn within_job(arguments: &FleetArguments, members: &[FleetMember]) -> Result<(), Usage> {
     if arguments.via.is_some() || arguments.local.is_some() {
         return Ok(());

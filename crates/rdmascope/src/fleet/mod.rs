@@ -128,10 +128,11 @@ fn go_on(directory: &Path) -> anyhow::Result<ExitCode> {
         return Err(refused("it is no run of `rdmascope fleet`").into());
     };
     resume::of_this_version(&ended.run, directory)?;
-    // Those of a file or of a job may be others by now.
+    // A file of hosts may have changed since, and a Slurm job may have other nodes: then the hosts
+    // of the record count.
     let are_typed = arguments.hosts.is_some() || arguments.local.is_some();
     if are_typed && members(&arguments)? != fleet.members {
-        return Err(refused("its hosts are not those of its command line").into());
+        return Err(refused("the record has other hosts than its command line names").into());
     }
     within_job(&arguments, &fleet.members).map_err(|Usage(why)| refused(&why))?;
     let way = Way::of(&arguments)?;

@@ -171,7 +171,7 @@ fn a_fleet_that_is_interrupted_says_how_to_go_on() {
     let file = scratch.at("fleet/run.json");
     let record = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, record.replace("\"host\": \"h2\"", "\"host\": \"h9\"")).unwrap();
-    let why = "cannot resume fleet: its hosts are not those of its command line";
+    let why = "cannot resume fleet: the record has other hosts than its command line names";
     scratch.refused(&["fleet", "--resume", "fleet"], 2, &[why]);
 }
 

@@ -17,14 +17,13 @@ use measure::presentation::Patterns;
 use measure::quantity::{self, Reading};
 use measure::record::Point;
 use measure::units::Dimension;
-use verdict::fleet::Against;
 
 use super::exported::Exported;
 use super::rows::{asked, status, text, untaken};
 use crate::Error;
 use crate::escaped;
 use crate::expectations::Judgement;
-use crate::fleet::{Found, against, compared, culprits, missed, open};
+use crate::fleet::{Found, against, compared, congested, culprits, missed, open};
 use crate::folded::fold_worst;
 use crate::list::{distinct, grouped};
 use crate::whole::lacking;
@@ -251,12 +250,11 @@ fn fleet(run: &Exported<'_>, of_run: &Labels, families: &mut Families) {
     let examined = &found.examined;
     let words = found.words();
     add("culprits", "Members, pairs and groups that are slow.", &[], culprits(examined).len() as f64);
-    let others = examined.congestion.iter().filter(|one| one.against == Against::Others).count();
     add(
         "congested",
         "Members, pairs and groups that are slower than the others under load alone.",
         &[],
-        others as f64,
+        congested(examined).count() as f64,
     );
     let missed = missed(examined).count();
     add(

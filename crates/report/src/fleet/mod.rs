@@ -28,7 +28,7 @@ pub(crate) use json::against;
 pub use json::json;
 pub(crate) use matrix::{Matrix, asymmetry, tenths};
 pub use outcome::{Outcome, outcome};
-pub(crate) use outcome::{culprits, missed, open};
+pub(crate) use outcome::{congested, culprits, missed, open};
 pub(crate) use quantiles::SHARES;
 pub use question::{Question, ROUNDS_MAX, separate_rails};
 pub(crate) use replay::rounds_of_schedule;

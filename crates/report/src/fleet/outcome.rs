@@ -35,6 +35,11 @@ pub(crate) fn missed(examined: &Examined) -> impl Iterator<Item = &Congestion> {
     examined.congestion.iter().filter(|one| one.against == Against::Floor)
 }
 
+/// What is slower than the others under load alone, which leaves a fleet healthy.
+pub(crate) fn congested(examined: &Examined) -> impl Iterator<Item = &Congestion> {
+    examined.congestion.iter().filter(|one| one.against == Against::Others)
+}
+
 /// What could not be decided, without members that are left out: these are listed by themselves.
 pub(crate) fn open<'a>(fleet: &'a Fleet, examined: &'a Examined) -> impl Iterator<Item = &'a Undecided> {
     let has_left = |member: usize| fleet.left.contains_key(&u32::try_from(member).unwrap_or(u32::MAX));

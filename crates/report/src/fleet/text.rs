@@ -54,8 +54,9 @@ pub fn text(
     out
 }
 
-/// Returns what is said beside the culprits, a line each: who was left out, what is congested, not
-/// decided or not confirmed, what would have been named, and whether stated limits are met.
+/// Returns the lines that follow the culprits: the members that were left out, the congested
+/// places, what is not decided, the suspects that were cleared, the deficits that would have been
+/// named, and whether stated limits are met.
 pub(crate) fn remarks(words: &Words<'_>) -> Vec<String> {
     let Words { names, examined, .. } = words;
     let fleet = names.fleet;

@@ -175,7 +175,7 @@ impl<'a> Words<'a> {
     /// How the schedule measured: alone, a pair is under no load.
     fn at_first(&self) -> &'static str {
         let Options { schedule, amounts, .. } = &self.question.options;
-        let is_alone = schedule.name == "isolated" || amounts.parallel == Some(1);
+        let is_alone = schedule.most(amounts) == Some(1);
         if is_alone { "at first" } else { "under load" }
     }
 

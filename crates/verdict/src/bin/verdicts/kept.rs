@@ -1,13 +1,15 @@
 //! Rates that a file keeps: a line for each row, in the order of their names.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, iter};
+
+use measure::files::replace;
 
 use crate::rates::Rate;
 
-/// The columns: those of [`line`].
+/// The first line of a file, which names the columns. [`line()`] writes the others.
 const HEAD: &str = "row,wrong,trials,not_promised,first_wrong_trial,bar";
 
 /// The rates of a file, by the names of their rows.
@@ -31,7 +33,7 @@ impl Kept {
         for (line, number) in text.lines().zip(1..).skip(1) {
             let rate = rate(line).ok_or_else(|| {
                 format!(
-                    "{}:{number}: this is no rate; the columns are those of the first line",
+                    "{}:{number}: this line is not the rate of a row, whose columns the first line names",
                     file.display()
                 )
             })?;
@@ -46,12 +48,12 @@ impl Kept {
             return Ok(());
         }
         self.rates.insert(rate.name.clone(), rate);
-        let lines = iter::once(HEAD.to_owned()).chain(self.rates.values().map(line));
-        let text: String = lines.map(|line| line + "\n").collect();
-        // An interruption leaves the earlier file.
+        let rates = &self.rates;
         let file = &self.file;
-        let new = file.with_extension("new");
-        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
+        let written = replace(file, |out: &mut dyn Write| {
+            writeln!(out, "{HEAD}")?;
+            rates.values().try_for_each(|rate| writeln!(out, "{}", line(rate)))
+        });
         written.map_err(|error| format!("cannot write {}: {error}", file.display()))
     }
 }
@@ -115,9 +117,9 @@ mod tests {
         let file = file("refused");
         for (text, why) in [
             ("\"a\",0,1,0,,\n".to_owned(), " does not begin with the titles of its columns"),
-            (format!("{HEAD}\n\"a\",0,1,0,\n"), ":2: this is no rate"),
-            (format!("{HEAD}\n\"a\",2,1,0,0,\n"), ":2: this is no rate"),
-            (format!("{HEAD}\n\"a\",1,1,0,,\n"), ":2: this is no rate"),
+            (format!("{HEAD}\n\"a\",0,1,0,\n"), ":2: this line is not the rate of a row"),
+            (format!("{HEAD}\n\"a\",2,1,0,0,\n"), ":2: this line is not the rate of a row"),
+            (format!("{HEAD}\n\"a\",1,1,0,,\n"), ":2: this line is not the rate of a row"),
         ] {
             fs::write(&file, text).unwrap();
             let refused = Kept::read(&file).unwrap_err();

@@ -118,7 +118,7 @@ impl Schedule {
     }
 
     /// The most pairs at the same time, at least one; `None`: as many as a round has.
-    pub(super) fn most(&self, amounts: &Amounts) -> Option<usize> {
+    pub fn most(&self, amounts: &Amounts) -> Option<usize> {
         self.most.or(amounts.parallel).map(|most| most.max(1))
     }
 

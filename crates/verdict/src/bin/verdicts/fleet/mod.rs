@@ -334,6 +334,14 @@ fn run(fleet: &Fleet, hosts: &Hosts, truth: Truth, seed: u64) -> Examined {
 /// between groups with the second.
 fn truth(hosts: &Hosts, culprits: &[Culprit], deficits: [f64; 2], is_directed: bool) -> Truth {
     let [host, pair] = deficits.map(|deficit| (1.0 - deficit).ln());
+    // A pair without direction has the order of its numbers.
+    let paths = |[a, b]: [usize; 2], both: bool| {
+        let ends = match is_directed {
+            true => [Some([a, b]), both.then_some([b, a])],
+            false => [Some([a.min(b), a.max(b)]), None],
+        };
+        ends.into_iter().flatten().map(move |ends| (ends, pair))
+    };
     let mut truth = Truth::default();
     for culprit in culprits {
         match *culprit {
@@ -341,25 +349,12 @@ fn truth(hosts: &Hosts, culprits: &[Culprit], deficits: [f64; 2], is_directed: b
                 truth.send.extend(sends.then_some((slow, host)));
                 truth.receive.extend(receives.then_some((slow, host)));
             }
-            Culprit::Pair([a, b], both) => {
-                let pairs = if is_directed {
-                    [Some([a, b]), both.then_some([b, a])]
-                } else {
-                    [Some([a.min(b), a.max(b)]), None]
-                };
-                truth.pairs.extend(pairs.into_iter().flatten().map(|ends| (ends, pair)));
-            }
+            Culprit::Pair(ends, both) => truth.pairs.extend(paths(ends, both)),
             Culprit::Group(group) => truth.group = Some((group, host)),
             Culprit::Between(groups) => {
-                let of = &hosts.groupings[0].of;
-                let is_between = |ends: &[usize; 2]| {
-                    let ends = ends.map(|end| of[end]);
-                    groups.iter().all(|group| ends.contains(&Some(*group)))
-                };
-                let all = (0..hosts.count).flat_map(|a| (0..hosts.count).map(move |b| [a, b]));
-                let is_asked = |[a, b]: &[usize; 2]| is_directed || a < b;
-                let between = all.filter(is_between).filter(is_asked);
-                truth.pairs.extend(between.map(|ends| (ends, pair)));
+                let [firsts, seconds] = groups.map(|group| hosts.groupings[0].members(group));
+                let all = firsts.iter().flat_map(|&a| seconds.iter().map(move |&b| [a, b]));
+                truth.pairs.extend(all.flat_map(|ends| paths(ends, true)));
             }
         }
     }
