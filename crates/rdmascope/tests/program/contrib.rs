@@ -74,7 +74,7 @@ fn reframe_passes_a_healthy_fleet_and_names_the_slow_member() {
     let fleet = |slow: &str| {
         let start = scratch.write("start.sh", with_slow(slow));
         let via = format!("sh {} {{host}}", start.display());
-        let hosts = format!("hosts=--hosts,h[1-5],--via,{via},-n,100,-D,10ms,-s,16KiB,--visits-apart,0");
+        let hosts = format!("hosts=--hosts,h[1-4],--via,{via},-n,100,-D,10ms,-s,16KiB,--visits-apart,0");
         reframe(&scratch, &python, "RdmascopeFleet", &[&hosts])
     };
     let names: Vec<String> = performance(&fleet("none").1).into_iter().map(|(name, _)| name).collect();

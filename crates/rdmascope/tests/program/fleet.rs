@@ -27,6 +27,8 @@ const AGENTS_VARIABLE: &str = "RDMASCOPE_FLEET_AGENTS";
 /// Hosts of a fleet of which one is slow; `cargo xtask ci --full` sets more.
 const HOSTS: usize = 4;
 const HOSTS_VARIABLE: &str = "RDMASCOPE_FLEET_HOSTS";
+/// How often a fleet of namespaces is measured at most.
+const FLEETS: usize = 3;
 /// Moments are between the start and the end of a fleet without a kill.
 const RUN: Duration = Duration::from_secs(6);
 
@@ -117,7 +119,7 @@ fn a_fleet_that_is_killed_at_any_moment_goes_on_and_ends_with_the_same_verdict()
     let kills = number(KILLS_VARIABLE).unwrap_or(KILLS as u64);
     let mut moments = Moments(number(SEED_VARIABLE).unwrap_or(7));
     let scratch = Scratch::alone();
-    let first = started(&scratch, "h[1-5]", &with_slow("h2"), &[]);
+    let first = started(&scratch, "h[1-4]", &with_slow("h2"), &[]);
     let resume = ["fleet", "--resume", "fleet"].map(str::to_owned).to_vec();
     let mut measured = 0;
     for kill in 0..kills {
@@ -380,13 +382,13 @@ fn separate_rails_are_measured_at_the_same_time_and_each_by_itself() {
 #[test]
 fn limits_and_an_earlier_fleet_are_compared_with() {
     let scratch = Scratch::alone();
-    let words = started(&scratch, "h[1-5]", &with_slow("none"), &[]);
+    let words = started(&scratch, "h[1-4]", &with_slow("none"), &[]);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     std::fs::rename(scratch.at("fleet"), scratch.at("before")).unwrap();
     // All of them are slower than that, which no member explains.
     let more = ["--schedule", "ring", "--passes", "1", "--at-least", "80Gb/s"];
-    let words = started(&scratch, "h[1-5]", &with_slow("none"), &more);
+    let words = started(&scratch, "h[1-4]", &with_slow("none"), &more);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert_words(&ended.stdout, &["below the expectation", "limit: throughput at least 9537 MiB/s: missed"]);
@@ -398,14 +400,14 @@ fn limits_and_an_earlier_fleet_are_compared_with() {
         ("-n 100 --net loopback", "--net is not given in the earlier fleet, and loopback now"),
         ("-n 100 --gid-index 1", "the port is the usual one in the earlier fleet, and --gid-index 1 now"),
     ] {
-        let words = ["fleet", "send", "--hosts", "h[1-5]", "--via", "false {host}", "--baseline", "before"];
+        let words = ["fleet", "send", "--hosts", "h[1-4]", "--via", "false {host}", "--baseline", "before"];
         let words: Vec<&str> = words.into_iter().chain(more.split(' ')).collect();
         scratch.refused(&words, 2, &[&format!("--baseline: {why}")]);
     }
-    let words = started(&scratch, "h[1-5]", &with_slow("h5"), &["--baseline", "before"]);
+    let words = started(&scratch, "h[1-4]", &with_slow("h4"), &["--baseline", "before"]);
     let ended = run(&scratch, &words);
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert_eq!(named(&scratch.record("fleet").0), ["h5"], "{}", ended.stdout);
+    assert_eq!(named(&scratch.record("fleet").0), ["h4"], "{}", ended.stdout);
     assert_words(&ended.stdout, &["baseline: before"]);
     // Of a fleet, all pairs together are a point of each quantity.
     let ended = scratch.run(&["compare", "before", "fleet", "--anyway"]);
@@ -484,17 +486,17 @@ fn what_cannot_be_examined_is_refused() {
 }
 
 /// Network namespaces behind a switch, one of which sends slowly (tc-tbf(8)). The others are
-/// limited, too, and to less than what a busy machine sends: the limits alone decide.
+/// limited, too, and to a fraction of what a busy machine sends: the limits alone decide.
 #[test]
 fn the_host_with_a_slow_link_is_named_and_none_without_it() {
     let scratch = Scratch::alone();
     let Some(switch) = Switch::new(hosts()) else { return };
     let limit = |rate: &str| format!("tbf rate {rate} burst 16k latency 100ms");
-    if let Err(why) = (0..switch.names.len()).try_for_each(|host| switch.shape(host, &limit("400mbit"))) {
+    if let Err(why) = (0..switch.names.len()).try_for_each(|host| switch.shape(host, &limit("200mbit"))) {
         return skip("tbf", &why);
     }
-    is_named(&scratch, &switch, "100", &limit("100mbit"), "throughput: sends ");
-    switch.shape(SLOW, &limit("400mbit")).unwrap();
+    is_named(&scratch, &switch, "100", &limit("50mbit"), "throughput: sends ");
+    switch.shape(SLOW, &limit("200mbit")).unwrap();
     is_healthy(&scratch, &switch, "100");
 }
 
@@ -522,11 +524,22 @@ pub(crate) fn is_healthy(scratch: &Scratch, switch: &Switch, messages: &str) {
     assert!(ended.stdout.contains(&healthy), "{}", ended.stdout);
 }
 
-/// Runs a fleet of namespaces, with so many messages for a latency.
+/// Runs a fleet of namespaces, with so many messages for a latency. A machine that is disturbed may
+/// leave it undecided, which accuses and clears nobody: then it is measured again.
 fn of_namespaces(scratch: &Scratch, switch: &Switch, messages: &str, out: &str) -> Ended {
     let hosts = switch.names.join(",");
     let words = ["fleet", "--hosts", &hosts, "--via", "ip netns exec {host}", "--out", out];
-    scratch.run(&[&words[..], &["-n", messages, "-D", "10ms", "-s", "4KiB", "--visits-apart", "0"]].concat())
+    let short = ["-n", messages, "-D", "40ms", "-s", "4KiB", "--visits-apart", "0"];
+    let words = [&words[..], &short].concat();
+    for _ in 1..FLEETS {
+        let ended = scratch.run(&words);
+        if ended.status != Some(1) || !ended.stdout.contains(" not decided: ") {
+            return ended;
+        }
+        eprintln!("{}", ended.stdout);
+        std::fs::remove_dir_all(scratch.at(out)).unwrap();
+    }
+    scratch.run(&words)
 }
 
 /// Waits until a record in the making has so many points.

@@ -12,6 +12,11 @@ pub(crate) struct Switch {
     switch: String,
 }
 
+/// Limits the buffers of a connection (tcp(7)): a slow link would take far longer to empty those
+/// that the kernel has by itself, of megabytes, than a measurement takes to fill them.
+const SMALL_BUFFERS: &str =
+    "echo 4096 65536 65536 | tee /proc/sys/net/ipv4/tcp_wmem > /proc/sys/net/ipv4/tcp_rmem";
+
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 impl Switch {
@@ -43,6 +48,7 @@ impl Switch {
             run(&["ip", "-n", name, "address", "add", &format!("10.98.8.{number}/24"), "dev", "link0"])?;
             run(&["ip", "-n", name, "link", "set", "link0", "up"])?;
             run(&["ip", "-n", name, "link", "set", "lo", "up"])?;
+            run(&["ip", "netns", "exec", name, "sh", "-c", SMALL_BUFFERS])?;
         }
         Ok(())
     }
