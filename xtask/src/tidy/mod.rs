@@ -41,6 +41,7 @@ pub(crate) fn run() -> Result<()> {
         if is_input || path.ends_with(".LICENSE") {
             continue;
         }
+        text::name(path, &mut wrong);
         let Ok(text) = fs::read_to_string(shell::root().join(path)) else { continue };
         // Scripts and styles of reports have longer lines.
         if !path.contains("/assets/") {

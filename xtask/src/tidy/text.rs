@@ -4,6 +4,18 @@
 /// output in documents are exempt.
 const LINE_CHARS: usize = 130;
 
+/// The files whose names do not say what they hold.
+const WITHOUT_EXTENSION: [&str; 4] =
+    [".ci/run", "LICENSE-APACHE", "LICENSE-MIT", "contrib/systemd/rdmascope-textfile"];
+
+/// Reports a file without an extension: such files are what a program has left behind.
+pub(super) fn name(path: &str, wrong: &mut Vec<String>) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if !name.contains('.') && !WITHOUT_EXTENSION.contains(&path) {
+        wrong.push(format!("{path}: has no extension: remove it, or add it to xtask/src/tidy/text.rs"));
+    }
+}
+
 /// Checks the rules for any text file.
 pub(super) fn lines(path: &str, text: &str, wrong: &mut Vec<String>) {
     let mut is_shown = false;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bench::process::template::split;
 use serde_json::{Value, json};
 
-use crate::fleet::with_slow;
+use crate::fleet::{SHORT, with_slow};
 use crate::support::{Ended, PROGRAM, Scratch, all_measured, finish, is_installed, python, skip};
 
 /// An expectation that no run meets, however unstable it is.
@@ -74,7 +74,7 @@ fn reframe_passes_a_healthy_fleet_and_names_the_slow_member() {
     let fleet = |slow: &str| {
         let start = scratch.write("start.sh", with_slow(slow));
         let via = format!("sh {} {{host}}", start.display());
-        let hosts = format!("hosts=--hosts,h[1-4],--via,{via},-n,100,-D,10ms,-s,16KiB,--visits-apart,0");
+        let hosts = format!("hosts=--hosts,h[1-4],--via,{via},{}", SHORT.join(","));
         reframe(&scratch, &python, "RdmascopeFleet", &[&hosts])
     };
     let names: Vec<String> = performance(&fleet("none").1).into_iter().map(|(name, _)| name).collect();

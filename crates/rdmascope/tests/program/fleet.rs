@@ -16,7 +16,7 @@ use crate::support::switch::Switch;
 use crate::support::{Ended, Scratch, collect, skip};
 
 /// Little to measure, and three passes as usual.
-const SHORT: [&str; 8] = ["-n", "100", "-D", "10ms", "-s", "16KiB", "--visits-apart", "0"];
+pub(crate) const SHORT: [&str; 8] = ["-n", "100", "-D", "10ms", "-s", "16KiB", "--visits-apart", "0"];
 /// Kills of one fleet; `cargo xtask ci --full` sets more.
 const KILLS: usize = 2;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
