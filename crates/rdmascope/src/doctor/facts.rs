@@ -363,17 +363,36 @@ fn deepest_idle(root: &Root, directory: &str) -> Option<(u64, String)> {
     states.max()
 }
 
-/// Returns the CPU time that the control group allows, in percent of one CPU (cgroups(7), version
-/// 2).
+/// Returns the CPU time that the control group allows, in percent of one CPU (cgroups(7);
+/// Documentation/admin-guide/cgroup-v2.rst and Documentation/scheduler/sched-bwc.rst of Linux).
 fn quota_percent(root: &Root) -> Option<u64> {
     let groups = root.text("proc/self/cgroup").unwrap_or_default();
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
-    // In a cgroup namespace, the group is the root of the mount. Limits of groups above it are not
-    // visible.
-    let limit =
-        root.line(&format!("sys/fs/cgroup{own}/cpu.max")).or_else(|| root.line("sys/fs/cgroup/cpu.max"))?;
-    let (quota, period) = limit.split_once(' ')?;
-    Some(quota.parse::<u64>().ok()? * 100 / period.parse::<u64>().ok().filter(|period| *period > 0)?)
+    groups.lines().filter_map(|line| least_quota_percent(root, line)).min()
+}
+
+/// Returns the least quota of a group, a line `hierarchy:controllers:path` of cgroups(7), and of
+/// those above it, which limit it, too. Limits above a namespace's root are not visible.
+fn least_quota_percent(root: &Root, line: &str) -> Option<u64> {
+    let (controllers, own) = line.split_once(':')?.1.split_once(':')?;
+    let is_v2 = controllers.is_empty();
+    if !is_v2 && !controllers.split(',').any(|controller| controller == "cpu") {
+        return None;
+    }
+    let percent = |group: &Path| {
+        // The directory of a hierarchy of version 1 has the names of its controllers.
+        let directory = format!("sys/fs/cgroup/{controllers}{}", group.display());
+        let read = |file: &str| root.line(&format!("{directory}/{file}"));
+        let (quota, period) = if is_v2 {
+            let limit = read("cpu.max")?;
+            let (quota, period) = limit.split_once(' ')?;
+            (quota.to_owned(), period.to_owned())
+        } else {
+            (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+        };
+        // Without a quota, it is `max` or -1.
+        quota.parse::<u64>().ok()?.saturating_mul(100).checked_div(period.parse().ok()?)
+    };
+    Path::new(own).ancestors().filter_map(percent).min()
 }
 
 /// Reads the packet filter's rules, if this user may.

@@ -528,7 +528,30 @@ fn too_few_cpus_are_told() {
         host(&[("proc/self/cgroup", "0::/box\n"), ("sys/fs/cgroup/box/cpu.max", text)]).cpus.quota_percent
     };
     assert_eq!((quota("150000 100000\n"), quota("max 100000\n")), (Some(150), None));
-    let facts = host(&[("sys/fs/cgroup/cpu.max", "150000 100000\n")]);
+    // The least of the group's own limit and of those above it counts.
+    let nested = [
+        ("proc/self/cgroup", "0::/slice/box\n"),
+        ("sys/fs/cgroup/slice/cpu.max", "50000 100000\n"),
+        ("sys/fs/cgroup/slice/box/cpu.max", "150000 100000\n"),
+    ];
+    assert_eq!(host(&nested).cpus.quota_percent, Some(50));
+    // Version 1, whose hierarchy of CPUs is often one of two controllers.
+    for (controllers, path, expected) in [
+        ("cpu", "cpu/box", Some(30)),
+        ("cpu,cpuacct", "cpu,cpuacct/box", Some(30)),
+        ("cpu", "cpu", Some(30)),
+        ("cpuset", "cpuset/box", None),
+    ] {
+        let [quota, period] =
+            ["quota", "period"].map(|file| format!("sys/fs/cgroup/{path}/cpu.cfs_{file}_us"));
+        let groups = format!("2:{controllers}:/box\n0::/\n");
+        let of = |limit| {
+            let files = [("proc/self/cgroup", &*groups), (&*quota, limit), (&*period, "100000\n")];
+            host(&files).cpus.quota_percent
+        };
+        assert_eq!((of("30000\n"), of("-1\n")), (expected, None), "{controllers} {path}");
+    }
+    let facts = host(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/cpu.max", "150000 100000\n")]);
     let found = findings(&facts);
     let finding = found.iter().find(|finding| finding.found.contains("150 %")).unwrap();
     assert_eq!((finding.check, finding.severity), ("CPUs", Severity::Warning));

@@ -31,7 +31,7 @@ pub(in crate::doctor) fn allowed(facts: &Facts) -> Vec<Finding> {
     if let Some(percent) = facts.cpus.quota_percent.filter(|percent| *percent < 200) {
         let found = format!("the control group allows {percent} % of one CPU");
         let why = "two ranks that poll need two whole CPUs: they are stopped for milliseconds when the quota is used up";
-        let finding = Finding::good("CPUs", "cpu.max of the control group", found);
+        let finding = Finding::good("CPUs", "cpu.max or cpu.cfs_quota_us of the control group", found);
         findings.push(
             finding.but(Severity::Warning, why).mended_by("docker run --cpus 4 ...   # or without --cpus"),
         );
